@@ -1,0 +1,128 @@
+# One word per job. `make` alone lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The newest interpreter that the lock files were made for.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+STAMPS := .make
+ADDRESS ?= 0.0.0.0:30881
+
+UNIT_TESTS = $(filter-out tests/services tests/browser,$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/.)))))
+OURS = numacore numaagent numasim numaweb monitoring policies
+
+say = printf '\033[1m== %s\033[0m\n' "$(1)"
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ---------------------------------------------------------------- run
+
+.PHONY: run
+run: env assets messages ## this machine and a simulated cluster on port 30881 (ADDRESS=...)
+	@$(call say,Starting numaweb on $(ADDRESS); Ctrl-C ends everything)
+	exec $(BIN)/python manage.py local --listen $(ADDRESS)
+
+# ---------------------------------------------------------------- what everything stands on
+
+.PHONY: env
+env: $(STAMPS)/env ## Python environment from the lock file
+
+$(STAMPS)/env: requirements/dev.txt
+	@$(call say,Python environment (.venv) from requirements/dev.txt)
+	"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, found " + sys.version)'
+	[ -x $(BIN)/python ] || "$(PYTHON)" -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.txt
+	mkdir -p $(STAMPS) && touch $@
+
+.PHONY: assets
+assets: $(STAMPS)/assets ## style sheets and scripts of the pages (static/dist)
+
+$(STAMPS)/npm: package.json package-lock.json .npmrc
+	@$(call say,Browser packages (node_modules) from package-lock.json)
+	npm ci --ignore-scripts --loglevel=error
+	mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/assets: $(STAMPS)/npm static/build.mjs $(shell find static/src -type f 2>/dev/null)
+	@$(call say,Bundles for the browser (static/dist))
+	node static/build.mjs
+	touch $@
+
+CATALOGUES = $(wildcard locale/*/LC_MESSAGES/*.po)
+
+.PHONY: messages
+messages: $(CATALOGUES:.po=.mo) ## compile the translations
+
+%.mo: %.po | $(STAMPS)/env
+	@$(BIN)/python -c 'import sys, polib; polib.pofile(sys.argv[1]).save_as_mofile(sys.argv[2])' $< $@
+	echo "  $@"
+
+# ---------------------------------------------------------------- checks
+
+.PHONY: format
+format: env ## put all Python into the common form
+	@$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+.PHONY: lint
+lint: env messages ## form, types, import contracts, translations
+	@$(call say,Form)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(call say,Types)
+	$(BIN)/mypy
+	$(call say,Import contracts)
+	$(BIN)/lint-imports
+
+.PHONY: services
+services:
+	@tests/install-services.sh
+
+.PHONY: test
+test: env assets messages services lint ## everything that a commit must pass
+	@$(call say,All tests)
+	$(BIN)/python -m pytest tests
+
+.PHONY: test-unit
+test-unit: env messages ## tests that need no service, in under a minute
+	@$(BIN)/python -m pytest $(UNIT_TESTS)
+
+.PHONY: test-services
+test-services: env messages services ## tests on real PostgreSQL, Redis, Celery and Prometheus
+	@$(BIN)/python -m pytest tests/services
+
+.PHONY: test-browser
+test-browser: env assets messages services ## tests in Chromium
+	@$(BIN)/python -m pytest tests/browser
+
+# ---------------------------------------------------------------- now and then
+
+.PHONY: bench
+bench: env assets messages services ## load and speed as ratios, takes minutes
+	@$(BIN)/python -m benchmarks
+
+.PHONY: screenshots
+screenshots: env assets messages services ## the pictures in docs/screenshots
+	@$(BIN)/python -m tests.browser.screenshots
+
+COMPILE = $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-annotate --no-header pyproject.toml
+
+.PHONY: lock
+lock: env ## newest versions into all lock files
+	@$(call say,Lock files)
+	$(COMPILE) --extra agent --extra web --extra dev -o requirements/dev.txt
+	$(COMPILE) --extra web -c requirements/dev.txt -o requirements/web.txt
+	$(COMPILE) --extra agent -c requirements/dev.txt -o requirements/agent.txt
+	npm update --package-lock-only --ignore-scripts
+
+.PHONY: clean
+clean: ## remove everything that the other words make
+	@rm -rf .venv node_modules static/dist static/collected $(STAMPS) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .import_linter_cache .hypothesis $(CATALOGUES:.po=.mo)
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
