@@ -1,0 +1,81 @@
+"""The kubelet's settings and state files as values, as far as they tell where containers sit.
+
+How the kubelet decides is another room's business; here is what it wrote down.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from numacore.cpuset import CpuSet
+from numacore.workload import MemoryBlock
+
+Source = Literal["default", "file", "drop-in", "flag"]
+
+
+class Setting(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One setting of the kubelet as asked for, and where it was asked.
+
+    `value` is the JSON value of the field. Flags beat drop-ins, drop-ins beat the file (KEP-3983).
+    """
+
+    value: object
+    source: Source
+    where: str | None = None
+    """File of the setting, or the flag."""
+
+
+class CpuManagerState(msgspec.Struct, frozen=True):
+    """`cpu_manager_state` (kubelet 1.34, cm/cpumanager/state/checkpoint.go)."""
+
+    policy: str
+    default: CpuSet
+    """The shared pool."""
+    entries: dict[str, dict[str, CpuSet]]
+    """Exclusive CPUs by pod uid and container name."""
+
+
+class MemoryTable(msgspec.Struct, frozen=True):
+    """One row of a NUMA node's memory map in `memory_manager_state`, bytes."""
+
+    total: int
+    reserved_system: int
+    allocatable: int
+    reserved: int
+    free: int
+
+
+class MemoryManagerState(msgspec.Struct, frozen=True):
+    """`memory_manager_state` (kubelet 1.34, cm/memorymanager/state/checkpoint.go)."""
+
+    policy: str
+    nodes: dict[int, dict[str, MemoryTable]]
+    """By NUMA node and kind of memory."""
+    groups: dict[int, tuple[int, ...]]
+    """NUMA nodes that share an allocation with this one (`cells`)."""
+    entries: dict[str, dict[str, tuple[MemoryBlock, ...]]]
+    """Blocks by pod uid and container name."""
+
+
+class Kubelet(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a node tells of its kubelet. Unknown parts are None; their cause stands in the snapshot's problems."""
+
+    present: bool | None = None
+    """False = this machine shows no trace of a kubelet (a plain machine)."""
+    version: str | None = None
+    settings: dict[str, Setting] = {}
+    """By field name of KubeletConfiguration v1beta1, only what is asked for."""
+    config_path: str | None = None
+    drop_in_dir: str | None = None
+    allocatable_cpus: CpuSet | None = None
+    """CPUs that may become exclusive or serve the shared pool (PodResources GetAllocatableResources)."""
+    allocatable_memory: tuple[MemoryBlock, ...] | None = None
+    cpu_state: CpuManagerState | None = None
+    memory_state: MemoryManagerState | None = None
+
+    def asked(self, field: str, default: str) -> str:
+        """A text setting as asked for, or the kubelet's default where nobody asks."""
+        setting = self.settings.get(field)
+        return setting.value if setting and isinstance(setting.value, str) and setting.value else default

@@ -1,0 +1,106 @@
+"""Use of CPUs and memory: counters as a node reports them, and rates between two readings.
+
+Counters travel, rates do not: a reader that missed a reading loses nothing but resolution, and two readers never
+disturb each other.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from numacore.cpuset import CpuSet
+from numacore.topology import HugePages, Topology
+
+TICK = 0.01
+"""Seconds of one unit of `/proc/stat` (USER_HZ is 100 on every architecture that runs Kubernetes)."""
+IDLE_SLIP = 100
+"""Ticks by which an idle counter may run backwards without meaning a reboot (proc_stat(5): idle and iowait may
+decrease on tickless kernels)."""
+
+
+class CpuTimes(msgspec.Struct, frozen=True):
+    """Cumulative ticks of each online CPU. `busy[i]` and `idle[i]` belong to the i-th id of `cpus`, ascending.
+
+    busy = user + nice + system + irq + softirq + steal; idle = idle + iowait. Guest time is in user already.
+    """
+
+    cpus: CpuSet
+    busy: tuple[int, ...]
+    idle: tuple[int, ...]
+
+
+class MemoryUse(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Memory of one NUMA node now, bytes; `used` is the kernel's MemUsed = total - free, page cache included."""
+
+    total: int | None = None
+    free: int | None = None
+    used: int | None = None
+    file: int | None = None
+    """Page cache (FilePages), most of it reclaimable."""
+    anon: int | None = None
+    hugepages: tuple[HugePages, ...] = ()
+    counters: dict[str, int] = {}
+    """numastat, pages since boot: numa_hit, numa_miss, numa_foreign, interleave_hit, local_node, other_node."""
+
+
+class ContainerUse(msgspec.Struct, frozen=True):
+    """Columns over the containers of the same snapshot, in the order of its containers section."""
+
+    cpu_time: tuple[int | None, ...]
+    """Microseconds since the container started."""
+    memory: tuple[int | None, ...]
+    """Bytes charged to it."""
+    pages: dict[int, tuple[int | None, ...]]
+    """Bytes by NUMA node (memory.numa_stat, anonymous + file, or numa_maps)."""
+    cpu_time_by_numa: dict[int, tuple[int | None, ...]] = {}
+    """Microseconds by NUMA node where the kernel keeps them (cgroup v1 cpuacct.usage_percpu)."""
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """One reading of everything that moves. None = unreadable, with its cause in the snapshot's problems."""
+
+    containers_of: str
+    """Hash of the containers section that `containers` is in the order of."""
+    cpu: CpuTimes | None = None
+    memory: dict[int, MemoryUse] = {}
+    containers: ContainerUse | None = None
+
+
+def busy_shares(before: CpuTimes | None, after: CpuTimes | None) -> dict[int, float]:
+    """Busy share, 0..1, of each CPU that both readings know and whose counters did not start anew in between."""
+    if before is None or after is None:
+        return {}
+    old = {cpu: i for i, cpu in enumerate(before.cpus)}
+    found: dict[int, float] = {}
+    for i, cpu in enumerate(after.cpus):
+        if cpu in old:
+            share = _share(
+                after.busy[i] - before.busy[old[cpu]],
+                after.idle[i] - before.idle[old[cpu]],
+            )
+            if share is not None:
+                found[cpu] = share
+    return found
+
+
+def numa_busy(topology: Topology, busy: dict[int, float]) -> dict[int, float | None]:
+    """Mean busy share of each NUMA node's online CPUs; None where no CPU's use is known (memory-only too)."""
+    result: dict[int, float | None] = {}
+    for node in topology.nodes:
+        known = [busy[cpu] for cpu in node.cpus if cpu in busy]
+        result[node.id] = sum(known) / len(known) if known else None
+    return result
+
+
+def counter_rate(before: int | None, after: int | None, seconds: float) -> float | None:
+    """Growth per second of a counter; None if one is unknown, no time passed, or the counter started anew."""
+    if before is None or after is None or seconds <= 0 or after < before:
+        return None
+    return (after - before) / seconds
+
+
+def _share(busy: int, idle: int) -> float | None:
+    if busy < 0 or idle < -IDLE_SLIP:
+        return None
+    elapsed = busy + max(idle, 0)
+    return busy / elapsed if elapsed > 0 else None
