@@ -1,6 +1,8 @@
 // Plotly with the three traces that our figures use (scatter is part of the core) and the Chinese locale.
 // The whole library is four times as large and takes ten times as long to start.
 
+require("./attributes.cjs");
+
 const Plotly = require("plotly.js/lib/core");
 
 Plotly.register([
