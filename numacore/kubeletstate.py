@@ -79,3 +79,13 @@ class Kubelet(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         """A text setting as asked for, or the kubelet's default where nobody asks."""
         setting = self.settings.get(field)
         return setting.value if setting and isinstance(setting.value, str) and setting.value else default
+
+    @property
+    def cpu_policy(self) -> str:
+        """The CPU manager's policy: in force by its state file, else as asked for."""
+        return self.cpu_state.policy if self.cpu_state else self.asked("cpuManagerPolicy", "none")
+
+    @property
+    def memory_policy(self) -> str:
+        """The memory manager's policy: in force by its state file, else as asked for."""
+        return self.memory_state.policy if self.memory_state else self.asked("memoryManagerPolicy", "None")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -115,12 +116,14 @@ class Topology(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         """The CPU of that id, or None."""
         return self._by_id.get(cpu_id)
 
+    @cached_property
+    def _distances(self) -> dict[tuple[int, int], int]:
+        rows = ((node.id, node.distances) for node in self.nodes if node.distances is not None)
+        return {(a, b): value for a, row in rows for b, value in zip(self.numa_ids, row, strict=True)}
+
     def distance(self, a: int, b: int) -> int | None:
         """Distance from NUMA node `a` to `b`, or None where it is unknown. It need not be symmetric."""
-        row = next((node.distances for node in self.nodes if node.id == a), None)
-        if row is None or b not in self.numa_ids:
-            return None
-        return row[self.numa_ids.index(b)]
+        return self._distances.get((a, b))
 
     def numa_of(self, cpus: CpuSet) -> tuple[int, ...]:
         """Ids of the NUMA nodes that these CPUs lie in, ascending. CPUs in no NUMA node do not count."""
@@ -244,6 +247,6 @@ def single_node(cpus: tuple[Cpu, ...], caches: tuple[Cache, ...] = ()) -> Topolo
 
 
 def _check_ids(what: str, ids: list[int]) -> None:
-    for left, right in zip(ids, ids[1:], strict=False):
+    for left, right in pairwise(ids):
         if left >= right:
             raise TopologyError(f"{what} ids are not ascending and unique: {left} before {right}")

@@ -6,6 +6,8 @@ disturb each other.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import msgspec
 
 from numacore.cpuset import CpuSet
@@ -66,6 +68,33 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     containers: ContainerUse | None = None
 
 
+class Rates(msgspec.Struct, frozen=True):
+    """What moved between two readings of a node. Unknown = left out (dicts) or None."""
+
+    seconds: float
+    busy: dict[int, float]
+    """Busy share by CPU."""
+    cpu_use: dict[str, float]
+    """CPUs in use by container id."""
+    numastat: dict[int, dict[str, float]]
+    """Pages per second by NUMA node and counter."""
+
+
+def rates(
+    before: Usage, before_ids: Sequence[str], after: Usage, after_ids: Sequence[str], seconds: float
+) -> Rates:
+    """What moved between two readings taken `seconds` apart (monotonic clock of the node, same boot).
+
+    `..._ids`: the container ids of each reading's containers section, in its order.
+    """
+    return Rates(
+        seconds=seconds,
+        busy=busy_shares(before.cpu, after.cpu),
+        cpu_use=_container_rates(before, before_ids, after, after_ids, seconds),
+        numastat=_numastat_rates(before.memory, after.memory, seconds),
+    )
+
+
 def busy_shares(before: CpuTimes | None, after: CpuTimes | None) -> dict[int, float]:
     """Busy share, 0..1, of each CPU that both readings know and whose counters did not start anew in between."""
     if before is None or after is None:
@@ -97,6 +126,37 @@ def counter_rate(before: int | None, after: int | None, seconds: float) -> float
     if before is None or after is None or seconds <= 0 or after < before:
         return None
     return (after - before) / seconds
+
+
+def total(values: Sequence[int | None]) -> int | None:
+    """The sum, or None if there is nothing or a part is unknown."""
+    known = [each for each in values if each is not None]
+    return sum(known) if known and len(known) == len(values) else None
+
+
+def _container_rates(
+    before: Usage, before_ids: Sequence[str], after: Usage, after_ids: Sequence[str], seconds: float
+) -> dict[str, float]:
+    if before.containers is None or after.containers is None:
+        return {}
+    old = dict(zip(before_ids, before.containers.cpu_time, strict=False))
+    found: dict[str, float] = {}
+    for container, now in zip(after_ids, after.containers.cpu_time, strict=False):
+        rate = counter_rate(old.get(container), now, seconds)
+        if rate is not None:
+            found[container] = rate / 1_000_000
+    return found
+
+
+def _numastat_rates(
+    before: Mapping[int, MemoryUse], after: Mapping[int, MemoryUse], seconds: float
+) -> dict[int, dict[str, float]]:
+    found: dict[int, dict[str, float]] = {}
+    for node, now in after.items():
+        old = before[node].counters if node in before else {}
+        grown = {key: counter_rate(old.get(key), value, seconds) for key, value in now.counters.items()}
+        found[node] = {key: value for key, value in grown.items() if value is not None}
+    return found
 
 
 def _share(busy: int, idle: int) -> float | None:

@@ -85,7 +85,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     problems: tuple[Problem, ...] = ()
 
 
-_encoder = msgspec.json.Encoder(enc_hook=enc_hook, order="deterministic")
+# Fields stand in the order of their struct and keys in the order of insertion, which readers keep ascending.
+_encoder = msgspec.json.Encoder(enc_hook=enc_hook)
 _snapshot_decoder = msgspec.json.Decoder(Snapshot)
 _section_decoders: dict[type, msgspec.json.Decoder[object]] = {
     kind: msgspec.json.Decoder(kind, dec_hook=dec_hook) for kind in (Machine, Kubelet, Containers, Usage)

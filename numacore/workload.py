@@ -15,7 +15,10 @@ from numacore.cpuset import EMPTY, CpuSet
 from numacore.topology import LOCAL_DISTANCE, UNREACHABLE, Topology
 
 Kind = Literal["exclusive", "narrowed", "floating"]
-"""exclusive: owns CPUs. narrowed: its cpuset is smaller than the node's online CPUs. floating: may run anywhere."""
+"""exclusive: owns CPUs. narrowed: its cpuset leaves out CPUs that everybody may use. floating: may run on all of those.
+
+Under the static CPU manager every shared container loses the CPUs that others own (kubelet 1.34,
+cpumanager/policy_static.go: the default set shrinks). That alone does not narrow it: nobody chose a place for it."""
 Cross = Literal["cpu", "memory", "device"]
 """What of a container lies across NUMA nodes."""
 Ownership = Literal["offline", "reserved", "exclusive", "shared"]
@@ -85,13 +88,22 @@ class Container(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     pids: int | None = None
 
 
-def kind(container: Container, online: CpuSet) -> Kind | None:
-    """Kind of a container on a node with these online CPUs; None where its cpuset is unknown."""
+def shared_pool(online: CpuSet, reserved: CpuSet | None, exclusive: CpuSet) -> CpuSet:
+    """CPUs that every container may use: online, owned by nobody and not reserved.
+
+    Reserved CPUs belong to the kubelet's default set too unless `strict-cpu-reservation` is on; leaving them out here
+    makes a container on either set floating.
+    """
+    return online - exclusive - (reserved or EMPTY)
+
+
+def kind(container: Container, pool: CpuSet) -> Kind | None:
+    """Kind of a container on a node with this shared pool; None where its cpuset is unknown."""
     if container.exclusive:
         return "exclusive"
     if container.cpus is None:
         return None
-    return "narrowed" if online - container.cpus else "floating"
+    return "narrowed" if pool - container.cpus else "floating"
 
 
 def runs_on(container: Container) -> CpuSet | None:
