@@ -1,0 +1,27 @@
+"""What every test may use, and the end of the run: what this machine could not offer."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests import servers
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Path:
+    """The installed browser; playwright's own downloads are not used."""
+    return servers.program("chromium")
+
+
+def reason(report: pytest.TestReport) -> str:
+    return report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else ""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = terminalreporter.stats.get("skipped", [])
+    lacking = Counter(text for text in map(reason, skipped) if text.startswith(servers.NOT_HERE))
+    if lacking:
+        terminalreporter.section("What this machine could not offer")
+        for text, count in sorted(lacking.items()):
+            terminalreporter.write_line(f"{text}: {count} tests did not run")
