@@ -39,7 +39,7 @@ def cpu(facts: Facts) -> Allocation | None:
         allocatable: float | None = float(len(kubelet.allocatable_cpus))
     else:
         taken = _reserved_amount(kubelet, "cpu")
-        allocatable = None if taken is None else len(facts.topology.online) - taken
+        allocatable = None if taken is None else max(0.0, len(facts.topology.online) - taken)
     return Allocation(sum(each for each in known if each is not None), allocatable, known.count(None))
 
 
@@ -51,7 +51,7 @@ def memory(facts: Facts) -> Allocation | None:
     known = [_memory_request(each) for each in facts.containers if each.kubernetes]
     size = total([facts.attributes.memory.get(node) for node in facts.topology.numa_ids])
     taken = _reserved_amount(kubelet, "memory")
-    allocatable = None if size is None or taken is None else size - taken
+    allocatable = None if size is None or taken is None else max(0.0, size - taken)
     return Allocation(sum(each for each in known if each is not None), allocatable, known.count(None))
 
 
@@ -79,19 +79,20 @@ def _reserved_amount(kubelet: Kubelet, resource: str) -> float | None:
             return float(len(CpuSet.parse(listed)))
         except CpuSetError:
             return None
-    amounts = [
-        _entry(kubelet, "kubeReserved", resource, "0"),
-        _entry(kubelet, "systemReserved", resource, "0"),
-    ]
+    fields = [("kubeReserved", resource, "0"), ("systemReserved", resource, "0")]
     if resource == "memory":
-        amounts.append(_entry(kubelet, "evictionHard", "memory.available", "100Mi"))
+        fields.append(("evictionHard", "memory.available", "100Mi"))
     try:
-        return float(sum(quantity.parse(each) for each in amounts))
+        return float(sum(quantity.parse(_entry(kubelet, *each)) for each in fields))
     except quantity.QuantityError:  # a percentage as the eviction threshold, or a typing error
         return None
 
 
 def _entry(kubelet: Kubelet, field: str, key: str, default: str) -> str:
+    """The text of one key of a table setting. A table that was asked for replaces the default as a whole."""
     setting = kubelet.settings.get(field)
-    table = setting.value if setting else None
-    return str(table.get(key, "0")) if isinstance(table, dict) else default
+    if setting is None or setting.value is None:
+        return default
+    if not isinstance(setting.value, dict):
+        raise quantity.QuantityError(f"{field} is no table")
+    return str(setting.value.get(key, "0"))

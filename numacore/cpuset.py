@@ -11,6 +11,10 @@ from collections.abc import Iterable, Iterator
 MAX_ID = 65_535
 """Largest id that is accepted. Linux is built for at most 8,192 CPUs; the bound keeps "0-4294967295" from a broken or
 hostile file from becoming half a gigabyte of bits."""
+MAX_PARTS = 32_768
+"""Most parts of a list that is accepted: every second id up to `MAX_ID`. A longer list says something twice."""
+MAX_WORDS = (MAX_ID + 1) // 32
+"""Most 32-bit words of a mask that is accepted."""
 
 
 class CpuSetError(ValueError):
@@ -39,30 +43,27 @@ class CpuSet:
         Raises:
             CpuSetError: with the part that could not be read.
         """
+        if not (text := text.strip()):
+            return EMPTY
+        if text.count(",") >= MAX_PARTS:
+            raise CpuSetError(f"the list {_shown(text)} has more than {MAX_PARTS} parts")
         bits = 0
-        for part in text.strip().split(","):
-            if part := part.strip():
-                bits |= _range_bits(part)
-            elif text.strip():
+        for part in text.split(","):
+            if not (part := part.strip()):
                 raise CpuSetError(f"empty part in the list {_shown(text)}")
+            bits |= _range_bits(part)
         return cls.of_bits(bits)
 
     @classmethod
     def parse_mask(cls, text: str) -> CpuSet:
         """Reads the kernel's mask format: 32-bit words in hexadecimal, most significant first, split by commas."""
         words = text.strip().split(",")
-        bits = 0
+        if len(words) > MAX_WORDS:
+            raise CpuSetError(f"the CPU mask has more than {MAX_WORDS} words")
         for word in words:
-            try:
-                value = int(word, 16)
-            except ValueError:
-                raise CpuSetError(f"{_shown(word)} is not a hexadecimal word of a CPU mask") from None
-            if value < 0 or value >> 32:
-                raise CpuSetError(f"{_shown(word)} is not a 32-bit word of a CPU mask")
-            bits = bits << 32 | value
-        if bits.bit_length() > MAX_ID + 1:
-            raise CpuSetError(f"the CPU mask has more than {MAX_ID + 1} bits")
-        return cls.of_bits(bits)
+            if not 0 < len(word) <= 8 or set(word) - _HEXADECIMAL:
+                raise CpuSetError(f"{_shown(word)} is not a 32-bit hexadecimal word of a CPU mask")
+        return cls.of_bits(int("".join(word.rjust(8, "0") for word in words), 16))
 
     @classmethod
     def of_bits(cls, bits: int) -> CpuSet:
@@ -141,19 +142,28 @@ def union(sets: Iterable[CpuSet]) -> CpuSet:
 
 
 def _range_bits(part: str) -> int:
-    span, _, stride = part.partition(":")
+    span, colon, stride = part.partition(":")
     first, dash, last = span.partition("-")
     low = _number(first, part)
     high = _number(last, part) if dash else low
     if high < low:
         raise CpuSetError(f"the range {_shown(part)} runs backwards")
-    if not stride:
+    if not colon:
         return (1 << high + 1) - (1 << low)
     used, slash, group = stride.partition("/")
     take, every = _number(used, part), _number(group, part) if slash else 0
     if not 0 < take <= every:
         raise CpuSetError(f"the stride of {_shown(part)} is not USED/GROUP with 0 < USED <= GROUP")
-    return sum(1 << i for i in range(low, high + 1) if (i - low) % every < take)
+    return _strided(high + 1 - low, take, every) << low
+
+
+def _strided(length: int, take: int, every: int) -> int:
+    """The lowest `length` bits of a pattern that repeats each `every` bits, the first `take` of them ones."""
+    bits, width = (1 << take) - 1, every
+    while width < length:
+        bits |= bits << width
+        width *= 2
+    return bits & (1 << length) - 1
 
 
 def _number(text: str, part: str) -> int:
@@ -168,6 +178,9 @@ def _number(text: str, part: str) -> int:
 def _check(value: int, part: str) -> None:
     if not 0 <= value <= MAX_ID:
         raise CpuSetError(f"{_shown(part)} has an id outside 0-{MAX_ID}")
+
+
+_HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 
 
 def _shown(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from numacore.cpuset import CpuSet
+from numacore.topology import Amount, Id
 from numacore.workload import MemoryBlock
 
 Source = Literal["default", "file", "drop-in", "flag"]
@@ -40,20 +41,20 @@ class CpuManagerState(msgspec.Struct, frozen=True):
 class MemoryTable(msgspec.Struct, frozen=True):
     """One row of a NUMA node's memory map in `memory_manager_state`, bytes."""
 
-    total: int
-    reserved_system: int
-    allocatable: int
-    reserved: int
-    free: int
+    total: Amount
+    reserved_system: Amount
+    allocatable: Amount
+    reserved: Amount
+    free: Amount
 
 
 class MemoryManagerState(msgspec.Struct, frozen=True):
     """`memory_manager_state` (kubelet 1.34, cm/memorymanager/state/checkpoint.go)."""
 
     policy: str
-    nodes: dict[int, dict[str, MemoryTable]]
+    nodes: dict[Id, dict[str, MemoryTable]]
     """By NUMA node and kind of memory."""
-    groups: dict[int, tuple[int, ...]]
+    groups: dict[Id, tuple[Id, ...]]
     """NUMA nodes that share an allocation with this one (`cells`)."""
     entries: dict[str, dict[str, tuple[MemoryBlock, ...]]]
     """Blocks by pod uid and container name."""

@@ -129,7 +129,7 @@ def node_report(facts: Facts, busy_threshold: float = workload.BUSY) -> NodeRepo
         reserved=reserved,
         exclusive=exclusive,
         pool=pool,
-        pinned=None if exclusive is None or pinnable is None else len(exclusive),
+        pinned=None if exclusive is None or pinnable is None else len(exclusive & topology.online),
         pinnable=None if pinnable is None else len(pinnable),
         cpu=allocation.cpu(facts),
         memory=allocation.memory(facts),
@@ -143,8 +143,7 @@ def node_report(facts: Facts, busy_threshold: float = workload.BUSY) -> NodeRepo
 
 def _container(facts: Facts, pool: CpuSet | None, index: int, container: Container) -> ContainerReport:
     topology, use = facts.topology, facts.usage.containers if facts.usage else None
-    # With unknown ownership a container can still be seen to float over the whole node.
-    kind = workload.kind(container, topology.online if pool is None else pool)
+    kind = _kind(container, topology.online, pool)
     cpus = workload.runs_on(container)
     pages = _column(use.pages, index) if use else None
     page_shares = workload.shares(pages) if pages else None
@@ -171,6 +170,15 @@ def _container(facts: Facts, pool: CpuSet | None, index: int, container: Contain
         pinning=diagnosis.pinning(container, facts.kubelet, kind),
         memory_reason=diagnosis.remote_memory(container, facts.kubelet, cross),
     )
+
+
+def _kind(container: Container, online: CpuSet, pool: CpuSet | None) -> Kind | None:
+    """With unknown ownership a pod's container can still be seen to float over the whole node; a smaller cpuset may be
+    the kubelet's shared pool or a choice, and nobody can say which."""
+    if pool is not None:
+        return workload.kind(container, pool)
+    found = workload.kind(container, online)
+    return None if found == "narrowed" and container.kubernetes else found
 
 
 def _column(columns: Mapping[int, tuple[int | None, ...]], index: int) -> dict[int, int] | None:

@@ -11,16 +11,24 @@ import hashlib
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from numacore.cpuset import CpuSet, union
+from numacore.cpuset import MAX_ID, CpuSet, union
 
 LOCAL_DISTANCE = 10
 """Distance of a NUMA node to itself (ACPI 6.5, 5.2.17 SLIT). Relative: 20 means twice the cost, not 20 ns."""
 UNREACHABLE = 255
 """Distance of two NUMA nodes that cannot reach each other (same table)."""
+
+Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_ID)]
+"""Id of a CPU or NUMA node. The bounds of these types hold where a value is read from the wire."""
+Amount = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""Bytes, ticks, pages: never negative, and no larger than databases keep."""
+Label = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+"""Number of a socket, die, cluster or core: the kernel's or firmware's choice."""
+Distance = Annotated[int, msgspec.Meta(ge=0, le=UNREACHABLE)]
 
 
 class TopologyError(ValueError):
@@ -33,22 +41,22 @@ class Cpu(msgspec.Struct, frozen=True, omit_defaults=True):
     Core ids are unique in a socket only, as the kernel prints them.
     """
 
-    id: int
-    socket: int | None = None
-    die: int | None = None
-    cluster: int | None = None
-    core: int | None = None
-    numa: int | None = None
+    id: Id
+    socket: Label | None = None
+    die: Label | None = None
+    cluster: Label | None = None
+    core: Label | None = None
+    numa: Id | None = None
     online: bool = True
 
 
 class Cache(msgspec.Struct, frozen=True, omit_defaults=True):
     """One cache and the CPUs that share it. `size` in bytes."""
 
-    level: int
+    level: Amount
     kind: Literal["Data", "Instruction", "Unified"]
     cpus: CpuSet
-    size: int | None = None
+    size: Amount | None = None
 
 
 class NumaNode(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -57,9 +65,9 @@ class NumaNode(msgspec.Struct, frozen=True, omit_defaults=True):
     `distances` to every NUMA node of the machine, in ascending order of their ids; `None` = the firmware does not say.
     """
 
-    id: int
+    id: Id
     cpus: CpuSet
-    distances: tuple[int, ...] | None = None
+    distances: tuple[Distance, ...] | None = None
 
 
 class Topology(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
@@ -155,10 +163,10 @@ class Topology(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 class HugePages(msgspec.Struct, frozen=True):
     """Huge pages of one size on one NUMA node, in pages. `None` = unreadable."""
 
-    page_size: int
+    page_size: Amount
     """bytes"""
-    total: int | None = None
-    free: int | None = None
+    total: Amount | None = None
+    free: Amount | None = None
 
 
 class Device(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -166,7 +174,7 @@ class Device(msgspec.Struct, frozen=True, omit_defaults=True):
 
     address: str
     kind: Literal["network", "storage", "accelerator", "other"]
-    numa: int | None = None
+    numa: Id | None = None
     names: tuple[str, ...] = ()
     """Kernel names that people know: eth2, nvme0n1, mlx5_0, renderD128."""
     vendor: str | None = None
@@ -181,25 +189,25 @@ class Performance(msgspec.Struct, frozen=True, omit_defaults=True):
     initiators of any kind, class 1 the nearest CPUs. Nanoseconds and MB/s.
     """
 
-    node: int
-    access: int
-    initiators: tuple[int, ...] = ()
-    read_latency: int | None = None
-    write_latency: int | None = None
-    read_bandwidth: int | None = None
-    write_bandwidth: int | None = None
+    node: Id
+    access: Amount
+    initiators: tuple[Id, ...] = ()
+    read_latency: Amount | None = None
+    write_latency: Amount | None = None
+    read_bandwidth: Amount | None = None
+    write_bandwidth: Amount | None = None
 
 
 class Attributes(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a machine has beside its topology and may change without becoming another machine."""
 
-    memory: dict[int, int | None] = {}
+    memory: dict[Id, Amount | None] = {}
     """Total memory of each NUMA node, bytes."""
-    hugepages: dict[int, tuple[HugePages, ...]] = {}
+    hugepages: dict[Id, tuple[HugePages, ...]] = {}
     """Configured huge pages by NUMA node."""
     devices: tuple[Device, ...] = ()
     performance: tuple[Performance, ...] = ()
-    memory_tiers: dict[int, int] = {}
+    memory_tiers: dict[Id, Label] = {}
     """Memory tier of a NUMA node where the kernel has tiers (CXL, HBM); a lower number is faster."""
     hostname: str | None = None
     arch: str | None = None

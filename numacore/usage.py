@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from numacore.cpuset import CpuSet
-from numacore.topology import HugePages, Topology
+from numacore.topology import Amount, HugePages, Id, Topology
 
 TICK = 0.01
 """Seconds of one unit of `/proc/stat` (USER_HZ is 100 on every architecture that runs Kubernetes)."""
@@ -27,34 +27,40 @@ class CpuTimes(msgspec.Struct, frozen=True):
     """
 
     cpus: CpuSet
-    busy: tuple[int, ...]
-    idle: tuple[int, ...]
+    busy: tuple[Amount, ...]
+    idle: tuple[Amount, ...]
+
+    def __post_init__(self) -> None:
+        if not len(self.cpus) == len(self.busy) == len(self.idle):
+            raise ValueError(
+                f"{len(self.busy)} busy and {len(self.idle)} idle counters for {len(self.cpus)} CPUs"
+            )
 
 
 class MemoryUse(msgspec.Struct, frozen=True, omit_defaults=True):
     """Memory of one NUMA node now, bytes; `used` is the kernel's MemUsed = total - free, page cache included."""
 
-    total: int | None = None
-    free: int | None = None
-    used: int | None = None
-    file: int | None = None
+    total: Amount | None = None
+    free: Amount | None = None
+    used: Amount | None = None
+    file: Amount | None = None
     """Page cache (FilePages), most of it reclaimable."""
-    anon: int | None = None
+    anon: Amount | None = None
     hugepages: tuple[HugePages, ...] = ()
-    counters: dict[str, int] = {}
+    counters: dict[str, Amount] = {}
     """numastat, pages since boot: numa_hit, numa_miss, numa_foreign, interleave_hit, local_node, other_node."""
 
 
 class ContainerUse(msgspec.Struct, frozen=True):
     """Columns over the containers of the same snapshot, in the order of its containers section."""
 
-    cpu_time: tuple[int | None, ...]
+    cpu_time: tuple[Amount | None, ...]
     """Microseconds since the container started."""
-    memory: tuple[int | None, ...]
+    memory: tuple[Amount | None, ...]
     """Bytes charged to it."""
-    pages: dict[int, tuple[int | None, ...]]
+    pages: dict[Id, tuple[Amount | None, ...]]
     """Bytes by NUMA node (memory.numa_stat, anonymous + file, or numa_maps)."""
-    cpu_time_by_numa: dict[int, tuple[int | None, ...]] = {}
+    cpu_time_by_numa: dict[Id, tuple[Amount | None, ...]] = {}
     """Microseconds by NUMA node where the kernel keeps them (cgroup v1 cpuacct.usage_percpu)."""
 
 
@@ -64,7 +70,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     containers_of: str
     """Hash of the containers section that `containers` is in the order of."""
     cpu: CpuTimes | None = None
-    memory: dict[int, MemoryUse] = {}
+    memory: dict[Id, MemoryUse] = {}
     containers: ContainerUse | None = None
 
 

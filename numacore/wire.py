@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from numacore.kubeletstate import Kubelet
-from numacore.topology import Attributes, Topology, content_hash, dec_hook, enc_hook
+from numacore.topology import Amount, Attributes, Topology, content_hash, dec_hook, enc_hook
 from numacore.usage import Usage
 from numacore.workload import Container
 
@@ -57,7 +57,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     reader: str
     what: str
     cause: str
-    count: int = 1
+    count: Amount = 1
 
 
 class Exporter(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -126,6 +126,8 @@ def decode(data: bytes) -> Snapshot:
     """
     if len(data) > MAX_BYTES:
         raise WireError(f"the snapshot has {len(data)} bytes, more than {MAX_BYTES}")
+    if b"\\u0000" in data:
+        raise WireError("the snapshot has a NUL character in a text, which no name has and databases refuse")
     try:
         snapshot = _snapshot_decoder.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from numacore.cpuset import EMPTY, CpuSet
-from numacore.topology import LOCAL_DISTANCE, UNREACHABLE, Topology
+from numacore.topology import LOCAL_DISTANCE, UNREACHABLE, Amount, Id, Topology
 
 Kind = Literal["exclusive", "narrowed", "floating"]
 """exclusive: owns CPUs. narrowed: its cpuset leaves out CPUs that everybody may use. floating: may run on all of those.
@@ -37,9 +37,9 @@ class MemoryBlock(msgspec.Struct, frozen=True):
 
     kind: str
     """`memory` or `hugepages-2Mi` and the like."""
-    size: int
+    size: Amount
     """bytes"""
-    numa: tuple[int, ...]
+    numa: tuple[Id, ...]
     """NUMA nodes that it may come from; several = a NUMA group."""
 
 
@@ -48,7 +48,7 @@ class DeviceClaim(msgspec.Struct, frozen=True):
 
     resource: str
     ids: tuple[str, ...]
-    numa: tuple[int, ...] = ()
+    numa: tuple[Id, ...] = ()
     """NUMA nodes of these devices as the device plugin told the kubelet; empty = it told none."""
 
 
@@ -82,10 +82,10 @@ class Container(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """CPUs, from the CFS quota."""
     cpu_request: float | None = None
     """CPUs, where the node knows it exactly."""
-    memory_limit: int | Max | None = None
+    memory_limit: Amount | Max | None = None
     memory_blocks: tuple[MemoryBlock, ...] = ()
     devices: tuple[DeviceClaim, ...] = ()
-    pids: int | None = None
+    pids: Amount | None = None
 
 
 def shared_pool(online: CpuSet, reserved: CpuSet | None, exclusive: CpuSet) -> CpuSet:
@@ -98,10 +98,10 @@ def shared_pool(online: CpuSet, reserved: CpuSet | None, exclusive: CpuSet) -> C
 
 
 def kind(container: Container, pool: CpuSet) -> Kind | None:
-    """Kind of a container on a node with this shared pool; None where its cpuset is unknown."""
+    """Kind of a container on a node with this shared pool; None where its cpuset is unknown (no CPU at all is no answer)."""
     if container.exclusive:
         return "exclusive"
-    if container.cpus is None:
+    if not container.cpus:
         return None
     return "narrowed" if pool - container.cpus else "floating"
 
@@ -113,7 +113,7 @@ def runs_on(container: Container) -> CpuSet | None:
 
 def shares(amounts: Mapping[int, float]) -> dict[int, float] | None:
     """Amounts by NUMA node as shares that add up to 1; None where there is nothing to share."""
-    total = sum(amounts.values())
+    total = sum(amount for amount in amounts.values() if amount > 0)
     if total <= 0:
         return None
     return {node: amount / total for node, amount in amounts.items() if amount > 0}
@@ -170,14 +170,15 @@ def crosses(
     pages: Mapping[int, float] | None,
     device_nodes: Iterable[tuple[int, ...]],
 ) -> tuple[Cross, ...] | None:
-    """What of a container lies across NUMA nodes; empty = nothing. None = unknown. A floating container never crosses.
+    """What of a container lies across NUMA nodes; empty = nothing. A floating container never crosses.
 
+    None = unknown: its kind, or where its CPUs lie.
     `device_nodes`: for each claim the NUMA nodes of its devices; a claim whose devices name none says nothing.
     """
-    if kind is None:
-        return None
     if kind == "floating":
         return ()
+    if kind is None or not cpu_nodes:
+        return None
     here = set(cpu_nodes)
     remote = remote_pages(here, pages)
     found: list[Cross] = ["cpu"] if len(cpu_nodes) > 1 else []
