@@ -1,0 +1,54 @@
+"""What this room adds to the pages: menu entries, as plain data that `numaweb` gathers for the templates."""
+
+from typing import Literal
+
+import msgspec
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+
+class Slot(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of the menu, or one card of the overview (`template`), for whoever has `permission`."""
+
+    kind: Literal["menu", "card"]
+    order: int
+    permission: str
+    label: str | Promise
+    section: str | Promise = ""
+    url_name: str = ""
+    icon: str = ""
+    template: str = ""
+
+
+READ = "monitoring.view_cluster"
+SECTION = _("NUMA affinity")
+
+SLOTS = [
+    Slot(
+        kind="menu",
+        order=100,
+        permission=READ,
+        section=SECTION,
+        label=_("Overview"),
+        url_name="overview",
+        icon="home",
+    ),
+    Slot(
+        kind="menu",
+        order=200,
+        permission=READ,
+        section=SECTION,
+        label=_("Cluster NUMA monitoring"),
+        url_name="monitoring",
+        icon="server",
+    ),
+    Slot(
+        kind="menu",
+        order=300,
+        permission=READ,
+        section=SECTION,
+        label=_("Containers"),
+        url_name="containers",
+        icon="box",
+    ),
+]

@@ -1,0 +1,75 @@
+"""The administration of people and their tokens; every registration is recorded by numaweb.administration."""
+
+from typing import Any
+
+from axes.models import AccessAttempt
+from django.contrib import admin, messages
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from numaweb import tokens
+from numaweb.models import ApiToken, FirstPassword
+
+admin.site.unregister(User)
+
+
+@admin.register(AccessAttempt)
+class AccessAttemptAdmin(admin.ModelAdmin[AccessAttempt]):
+    """Whoever removes an entry here lets its name and address try again."""
+
+    list_display = ["username", "ip_address", "failures_since_start", "attempt_time"]
+    search_fields = ["username", "ip_address"]
+    fields = readonly_fields = [
+        "username",
+        "ip_address",
+        "user_agent",
+        "failures_since_start",
+        "attempt_time",
+    ]
+
+    def has_add_permission(self, *_: Any, **__: Any) -> bool:
+        return False
+
+
+@admin.register(User)
+class PersonAdmin(UserAdmin[User]):
+    """Django's own, with the role where one looks for it."""
+
+    list_display = ["username", "role", "email", "is_active", "last_login"]
+    list_filter = ["groups", "is_active"]
+
+    @admin.display(description=gettext_lazy("role"))
+    def role(self, user: User) -> str:
+        return ", ".join(group.name for group in user.groups.all()) or "-"
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).prefetch_related("groups")
+
+    def user_change_password(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        response = super().user_change_password(request, *args, **kwargs)
+        if request.method == "POST" and response.status_code == 302:
+            FirstPassword.objects.filter(user=args[0]).delete()
+        return response
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(admin.ModelAdmin[ApiToken]):
+    """Tokens are made and removed, never altered; the secret is shown once, right after it was made."""
+
+    list_display = ["name", "user", "prefix", "scope", "created", "expires", "last_used"]
+    list_filter = ["scope"]
+    search_fields = ["name", "user__username", "prefix"]
+    fields = ["user", "name", "scope", "expires"]
+
+    def has_change_permission(self, *_: Any, **__: Any) -> bool:
+        return False
+
+    def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
+        secret = tokens.fill(obj)
+        super().save_model(request, obj, form, change)
+        text = _("The token of %(name)s, shown only now:") % {"name": obj.name}
+        messages.warning(request, format_html("{} <code>{}</code>", text, secret))

@@ -1,0 +1,55 @@
+"""The ASGI application: pages and REST by Django, WebSockets by Channels, the live hub's life by lifespan.
+
+Run it with `uvicorn --no-proxy-headers numaweb.asgi:application`: forwarded headers are believed here, and only from
+NUMAWEB_TRUSTED_PROXIES.
+"""
+
+import os
+from importlib import import_module, util
+from typing import Any, cast
+
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+from django.conf import settings
+from django.core.asgi import get_asgi_application
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "numaweb.settings")
+pages = get_asgi_application()  # before the imports below: they need the apps to be loaded
+
+from numaweb.origins import SameOrigin  # noqa: E402
+
+hub: Any = import_module("monitoring.live").hub if util.find_spec("monitoring.live") else None
+sockets: Any = []
+if util.find_spec("monitoring.routing"):
+    sockets = import_module("monitoring.routing").websocket_urlpatterns
+
+
+class Lifespan:
+    """Starts the live hub with the server and stops it with it."""
+
+    async def __call__(self, _scope: Any, receive: Any, send: Any) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await hub.start() if hub else None
+            else:
+                await hub.stop() if hub else None
+            await send({"type": f"{message['type']}.complete"})
+            if message["type"] == "lifespan.shutdown":
+                return
+
+
+application = ProxyHeadersMiddleware(
+    cast(
+        Any,
+        ProtocolTypeRouter(
+            {
+                "http": pages,
+                "websocket": SameOrigin(AuthMiddlewareStack(URLRouter(sockets))),
+                "lifespan": Lifespan(),
+            }
+        ),
+    ),
+    trusted_hosts=settings.NUMAWEB_TRUSTED_PROXIES,
+)

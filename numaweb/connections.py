@@ -1,0 +1,92 @@
+"""Turns the addresses of the database and of Redis into what Django, Celery and Channels expect. For settings.py only."""
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+
+from numaweb.env import EnvError
+
+# A reader never waits for the writer in WAL; a second writer waits this long before "database is locked".
+SQLITE_BUSY_SECONDS = 20
+SQLITE_PRAGMAS = "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA journal_size_limit=67108864"
+
+
+def database(url: str, local_file: Path, pool: int) -> dict[str, Any]:
+    """Django's DATABASES["default"]: SQLite in `local_file` without an address, else what the address says."""
+    parts = urlsplit(url)
+    if not url:
+        return sqlite(local_file)
+    if parts.scheme == "sqlite":
+        return sqlite(Path("/", parts.path.lstrip("/")))
+    return postgres(url, pool)
+
+
+def sqlite(file: Path) -> dict[str, Any]:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": file,
+        # IMMEDIATE takes the write lock at the start, where waiting is allowed; an upgrade midway fails at once.
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": SQLITE_BUSY_SECONDS,
+            "init_command": SQLITE_PRAGMAS,
+        },
+    }
+
+
+def postgres(url: str, pool: int) -> dict[str, Any]:
+    parts = urlsplit(url)
+    if not parts.path.strip("/"):
+        raise EnvError("NUMAWEB_DATABASE_URL has no database name: write postgresql://user@host:port/name.")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.strip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        # A pool, because under ASGI each request has its own thread and a kept connection would be lost with it.
+        "OPTIONS": {
+            "connect_timeout": 5,
+            "application_name": "numaweb",
+            **dict(parse_qsl(parts.query)),
+            "pool": {"min_size": 0, "max_size": pool, "timeout": 10},
+        },
+    }
+
+
+def redis_database(url: str, offset: int) -> str:
+    """The same server with its database number raised, so that broker, cache and live data can be flushed alone."""
+    parts = urlsplit(url)
+    number = parts.path.strip("/") or "0"
+    if not number.isdigit():
+        raise EnvError("NUMAWEB_REDIS_URL must end with a database number: write redis://host:6379/0.")
+    return urlunsplit(parts._replace(path=f"/{int(number) + offset}"))
+
+
+def local_key(file: Path) -> str:
+    """The secret key of a machine without settings: made once, readable by its owner only.
+
+    It is written aside and linked into place, so that of two processes that start together both get the same key.
+    """
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not file.exists():
+        make_key(file)
+    key = file.read_text(encoding="ascii").strip()
+    if not key:
+        raise EnvError(f"{file} is empty: remove it, a new key is made at the next start.")
+    return key
+
+
+def make_key(file: Path) -> None:
+    aside = file.with_name(f"{file.name}.{os.getpid()}")
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as handle:
+        handle.write(secrets.token_urlsafe(64))
+    with contextlib.suppress(FileExistsError):
+        os.link(aside, file)
+    aside.unlink()

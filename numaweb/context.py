@@ -1,0 +1,24 @@
+"""What every template gets: menu, languages, the lasting notices, and who is looking. The one context processor."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from numaweb import __version__, roles, signin, slots
+
+
+def page(request: HttpRequest) -> dict[str, Any]:
+    """Values for base.html; a page of errors may come without a user (before the sign-in was looked at)."""
+    user = getattr(request, "user", None)
+    known = user is not None and user.is_authenticated
+    role = roles.of(user) if known else None
+    return {
+        "numaweb_version": __version__,
+        "role": role,
+        "role_label": roles.LABELS.get(role or "", ""),
+        "menu": slots.menu(user) if known else [],
+        "overview_cards": slots.cards(user) if known else [],
+        "http_warning": role == roles.ADMINISTRATOR and not settings.NUMAWEB_TLS,
+        "first_password": signin.has_first_password(request) if known else False,
+    }

@@ -1,0 +1,31 @@
+"""Every address: sign-in and language here, pages and REST from the rooms. Probes are in probes.py."""
+
+from importlib import util
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth.decorators import login_not_required
+from django.urls import URLPattern, URLResolver, include, path
+from django.views.i18n import set_language
+
+from numaweb import signin
+
+handler400 = "numaweb.problems.bad_request"
+handler403 = "numaweb.problems.forbidden"
+handler404 = "numaweb.problems.not_found"
+handler500 = "numaweb.problems.failed"
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("accounts/login/", signin.SignIn.as_view(), name="login"),
+    path("accounts/logout/", signin.SignOut.as_view(), name="logout"),
+    path("accounts/password/", signin.ChangePassword.as_view(), name="password_change"),
+    path("language/", login_not_required(set_language), name="set_language"),
+    path("admin/", admin.site.urls),
+    path("", include("policies.urls")),
+]
+if settings.NUMAWEB_OIDC:
+    urlpatterns.append(path("accounts/oidc/", include("allauth.socialaccount.providers.openid_connect.urls")))
+for prefix, module in (("api/v1/", "monitoring.api.urls"), ("", "monitoring.urls")):
+    parent = module.rpartition(".")[0]
+    if util.find_spec(parent) and util.find_spec(module):
+        urlpatterns.append(path(prefix, include(module)))
