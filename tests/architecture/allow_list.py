@@ -3,9 +3,9 @@
 `forbidden` contracts name what is not wanted and forget what nobody thought of; the core wants the opposite.
 """
 
-from typing import Any, cast
+from typing import cast
 
-from grimp import ImportGraph
+from grimp import DetailedImport, ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
 from importlinter.domain.imports import Module
 
@@ -20,7 +20,7 @@ class AllowListContract(Contract):
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
         allowed = cast(set[str], self.allowed)
-        broken: list[dict[str, Any]] = []
+        broken: list[DetailedImport] = []
         for source in sorted(module.name for module in cast(set[Module], self.source_modules)):
             for importer in sorted({source, *graph.find_descendants(source)}):
                 for imported in sorted(graph.find_modules_directly_imported_by(importer)):

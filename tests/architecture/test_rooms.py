@@ -9,8 +9,15 @@ from tests.architecture import source
 from tests.servers import ROOT
 
 # Signals would let a lower room run code of a higher one without an import that anybody sees.
-SIGNALS = ("django.dispatch", "django.db.models.signals", "django.db.backends.signals")
-SIGNALS += ("django.contrib.auth.signals", "django.core.signals", "axes.signals", "blinker")
+SIGNALS = (
+    "axes.signals",
+    "celery.signals",
+    "django.contrib.auth.signals",
+    "django.core.signals",
+    "django.db.backends.signals",
+    "django.db.models.signals",
+    "django.dispatch",
+)
 BY_STRING = {"get_model", "import_string", "import_module", "__import__"}
 RELATIONS = {"ForeignKey", "OneToOneField", "ManyToManyField"}
 VARIABLE = re.compile(r"(NUMAWEB|NUMAAGENT|NUMASIM)_[A-Z0-9_]+")

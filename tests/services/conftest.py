@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import stack
+from tests import servers, stack
 
 SECRET_KEY = "only-for-tests-" * 5
 
@@ -52,6 +52,6 @@ def web(folder: Path, surroundings: dict[str, str]) -> Iterator[stack.Part]:
 
 
 @pytest.fixture(scope="session")
-def worker(folder: Path, surroundings: dict[str, str]) -> Iterator[stack.Server]:
+def worker(folder: Path, surroundings: dict[str, str]) -> Iterator[servers.Server]:
     with stack.worker(folder, surroundings) as server:
         yield server
