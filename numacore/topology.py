@@ -38,7 +38,8 @@ class TopologyError(ValueError):
 class Cpu(msgspec.Struct, frozen=True, omit_defaults=True):
     """One logical CPU (hardware thread). `None` = the kernel does not say; an offline CPU knows little of itself.
 
-    Core ids are unique in a socket only, as the kernel prints them.
+    Core ids are unique in a socket only, as the kernel prints them. Where they do not tell the cores apart (they repeat
+    or count half cores on some AMD machines and mean something else on s390), `sibling` is the lowest CPU of the core.
     """
 
     id: Id
@@ -48,6 +49,7 @@ class Cpu(msgspec.Struct, frozen=True, omit_defaults=True):
     core: Label | None = None
     numa: Id | None = None
     online: bool = True
+    sibling: Id | None = None
 
 
 class Cache(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -139,16 +141,13 @@ class Topology(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     def cores(self) -> Iterator[tuple[tuple[int | None, int | None, int | None], CpuSet]]:
         """The online cores as ((socket, die, core), their CPUs); a CPU whose core is unknown is a core by itself."""
-        groups: dict[tuple[int | None, int | None, int | None], list[int]] = {}
+        groups: dict[tuple[int | None, int | None, int | None, int | None], list[int]] = {}
         for cpu in self.cpus:
-            if cpu.online and cpu.core is not None:
-                groups.setdefault((cpu.socket, cpu.die, cpu.core), []).append(cpu.id)
-        yield from ((key, CpuSet(ids)) for key, ids in groups.items())
-        yield from (
-            ((cpu.socket, cpu.die, None), CpuSet([cpu.id]))
-            for cpu in self.cpus
-            if cpu.online and cpu.core is None
-        )
+            if cpu.online:
+                known = cpu.core is not None or cpu.sibling is not None
+                apart = cpu.sibling if known else cpu.id
+                groups.setdefault((cpu.socket, cpu.die, cpu.core, apart), []).append(cpu.id)
+        yield from ((key[:3], CpuSet(ids)) for key, ids in groups.items())
 
     def socket_of_node(self, numa_id: int) -> int | None:
         """The socket of a NUMA node's CPUs, or None: a memory-only node, or CPUs of several sockets."""
