@@ -5,7 +5,7 @@ How the kubelet decides is another room's business; here is what it wrote down.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -22,7 +22,7 @@ class Setting(msgspec.Struct, frozen=True, omit_defaults=True):
     `value` is the JSON value of the field. Flags beat drop-ins, drop-ins beat the file (KEP-3983).
     """
 
-    value: object
+    value: Any
     source: Source
     where: str | None = None
     """File of the setting, or the flag."""

@@ -4,8 +4,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests import servers
+
+# The same cases in every run of `make test`; `--hypothesis-profile fuzz` draws fresh ones, and many more.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("fuzz", deadline=None, max_examples=2_000)
+settings.load_profile("fixed")
 
 
 @pytest.fixture(scope="session")
