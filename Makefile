@@ -9,7 +9,6 @@ MAKEFLAGS += --no-print-directory
 # The newest interpreter that the lock files were made for.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-STAMPS := .make
 ADDRESS ?= 0.0.0.0:30881
 
 UNIT_TESTS = $(filter-out tests/services tests/browser,$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/.)))))
@@ -31,24 +30,24 @@ run: env assets messages ## this machine and a simulated cluster on port 30881 (
 # ---------------------------------------------------------------- what everything stands on
 
 .PHONY: env
-env: $(STAMPS)/env ## Python environment from the lock file
+env: .venv/.stamp ## Python environment from the lock file
 
-$(STAMPS)/env: requirements/dev.txt
+.venv/.stamp: requirements/dev.txt
 	@$(call say,Python environment (.venv) from requirements/dev.txt)
 	"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, found " + sys.version)'
 	[ -x $(BIN)/python ] || "$(PYTHON)" -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.txt
-	mkdir -p $(STAMPS) && touch $@
+	touch $@
 
 .PHONY: assets
-assets: $(STAMPS)/assets ## style sheets and scripts of the pages (static/dist)
+assets: static/dist/.stamp ## style sheets and scripts of the pages (static/dist)
 
-$(STAMPS)/npm: package.json package-lock.json .npmrc
+node_modules/.stamp: package.json package-lock.json .npmrc
 	@$(call say,Browser packages (node_modules) from package-lock.json)
 	npm ci --ignore-scripts --loglevel=error
-	mkdir -p $(STAMPS) && touch $@
+	touch $@
 
-$(STAMPS)/assets: $(STAMPS)/npm static/build.mjs $(shell find static/src -type f 2>/dev/null)
+static/dist/.stamp: node_modules/.stamp static/build.mjs $(shell find static/src -type f 2>/dev/null)
 	@$(call say,Bundles for the browser (static/dist))
 	node static/build.mjs
 	touch $@
@@ -58,7 +57,7 @@ CATALOGUES = $(wildcard locale/*/LC_MESSAGES/*.po)
 .PHONY: messages
 messages: $(CATALOGUES:.po=.mo) ## compile the translations
 
-%.mo: %.po | $(STAMPS)/env
+%.mo: %.po | .venv/.stamp
 	@$(BIN)/python -c 'import sys, polib; polib.pofile(sys.argv[1]).save_as_mofile(sys.argv[2])' $< $@
 	echo "  $@"
 
@@ -123,6 +122,6 @@ lock: env ## newest versions into all lock files
 
 .PHONY: clean
 clean: ## remove everything that the other words make
-	@rm -rf .venv node_modules static/dist static/collected $(STAMPS) .mypy_cache .ruff_cache .pytest_cache
+	@rm -rf .venv node_modules static/dist static/collected .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .import_linter_cache .hypothesis $(CATALOGUES:.po=.mo)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
