@@ -1,0 +1,31 @@
+"""Reads of this room: typed values in a bounded number of queries. Views, the API and `policies` show these.
+
+Nothing here writes. What nobody knows is None.
+"""
+
+from monitoring.selectors.clusters import ClusterSummary, cluster, clusters
+from monitoring.selectors.configuration import settings
+from monitoring.selectors.inventory import Hit, containers, events, nodes, search
+from monitoring.selectors.nodestate import NodeState, SectionState, node_state
+from monitoring.selectors.overview import Attention, Component, Overview, Tile, Totals, overview
+
+__all__ = [
+    "Attention",
+    "ClusterSummary",
+    "Component",
+    "Hit",
+    "NodeState",
+    "Overview",
+    "SectionState",
+    "Tile",
+    "Totals",
+    "cluster",
+    "clusters",
+    "containers",
+    "events",
+    "node_state",
+    "nodes",
+    "overview",
+    "search",
+    "settings",
+]

@@ -1,0 +1,76 @@
+"""Lists of nodes, containers and events, and the search over all of them."""
+
+from typing import Literal
+
+import msgspec
+from django.db.models import Q, QuerySet
+
+from monitoring.models import Cluster, Container, Node, NodeEvent
+
+SHORTEST = 2
+"""Characters that a search needs."""
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """One find of a search. `node` and `container_id` are set as far as the kind has them."""
+
+    kind: Literal["cluster", "node", "container"]
+    label: str
+    cluster: str
+    """slug"""
+    cluster_name: str
+    node: str = ""
+    container_id: str = ""
+
+
+def nodes(cluster: Cluster | None = None) -> QuerySet[Node]:
+    """Current nodes of a cluster, or of all."""
+    found = (
+        Node.objects.filter(gone_at=None).select_related("cluster", "topology").defer("topology__document")
+    )
+    return found if cluster is None else found.filter(cluster=cluster)
+
+
+def containers(cluster: Cluster | None = None) -> QuerySet[Container]:
+    """Containers that run now on current nodes of a cluster, or of all."""
+    found = Container.objects.filter(node__gone_at=None).select_related("node", "node__cluster")
+    return found if cluster is None else found.filter(node__cluster=cluster)
+
+
+def events(node: Node) -> QuerySet[NodeEvent]:
+    """What numaweb saw happen to a node, newest first."""
+    return NodeEvent.objects.filter(node=node)
+
+
+def search(text: str, limit: int = 20) -> list[Hit]:
+    """Clusters, nodes and containers whose names hold the text, at most `limit` of each kind."""
+    text = text.strip()
+    if len(text) < SHORTEST or "\0" in text:
+        return []
+    return [*_clusters(text, limit), *_nodes(text, limit), *_containers(text, limit)]
+
+
+def _clusters(text: str, limit: int) -> list[Hit]:
+    found = Cluster.objects.filter(Q(slug__icontains=text) | Q(name__icontains=text))[:limit]
+    return [Hit("cluster", each.name, each.slug, each.name) for each in found]
+
+
+def _nodes(text: str, limit: int) -> list[Hit]:
+    found = nodes().filter(Q(name__icontains=text) | Q(uid__istartswith=text)).order_by("name")[:limit]
+    return [Hit("node", each.name, each.cluster.slug, each.cluster.name, each.name) for each in found]
+
+
+def _containers(text: str, limit: int) -> list[Hit]:
+    wanted = Q(name__icontains=text) | Q(pod__icontains=text) | Q(container_id__istartswith=text)
+    found = containers().filter(wanted | Q(namespace__iexact=text) | Q(pod_uid__iexact=text))[:limit]
+    return [
+        Hit(
+            "container",
+            str(each),
+            each.node.cluster.slug,
+            each.node.cluster.name,
+            each.node.name,
+            each.container_id,
+        )
+        for each in found
+    ]

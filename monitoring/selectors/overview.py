@@ -1,0 +1,320 @@
+"""A cluster at one glance: totals, what needs attention, how the components do, a tile for each node."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+from django.conf import settings as project
+from django.db import connection
+from django.db.models import Count, F, Q, Sum
+
+from monitoring import hot
+from monitoring.models import Cluster, Container, Endpoint, Node
+from monitoring.selectors import configuration, inventory
+
+WORST = 10
+MOST = 50
+"""Of each kind of attention; the totals tell how many there are."""
+
+Level = Literal["danger", "warning", "info"]
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums over the current nodes, as far as they are known."""
+
+    nodes: int
+    nodes_without_data: int
+    numa_nodes: int
+    cpus: dict[str, int]
+    """CPUs by ownership: exclusive, reserved, shared, offline, unknown."""
+    cpus_total: int
+    cpus_idle: int | None
+    busy: float | None
+    """Mean over the CPUs of the nodes that tell."""
+    pinned: int | None
+    pinnable: int | None
+    memory_total: int | None
+    memory_used: int | None
+    containers: int
+    exclusive_containers: int
+    crossing: int
+    crossing_unknown: int
+    exclusive_crossing: int
+
+
+class Attention(msgspec.Struct, frozen=True):
+    """Something that a person should look at: `code` has a sentence, `values` what the sentence needs."""
+
+    level: Level
+    code: str
+    values: dict[str, Any] = {}
+    node: str = ""
+    container_id: str = ""
+
+
+class Component(msgspec.Struct, frozen=True):
+    """A part of the service. State absent = not configured, which is no fault."""
+
+    name: Literal["exporter", "collector", "prometheus", "database", "redis"]
+    state: Literal["ok", "failing", "absent"]
+    values: dict[str, Any] = {}
+    cause: str = ""
+
+
+class Tile(msgspec.Struct, frozen=True):
+    """One node in the fleet. `slot` = index of its first cell in the planes, `cells` = how many it has."""
+
+    name: str
+    slot: int
+    cells: int
+    topology_policy: str
+    state: Literal["ok", "stale", "no-data"]
+    crossing: int | None
+    age: float | None
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the overview of a cluster shows."""
+
+    cluster: Cluster
+    totals: Totals
+    oldest_age: float | None
+    """Of the nodes that are not stale, seconds."""
+    worst: list[Container]
+    policies: dict[str, int]
+    """Nodes by topology policy, "" = unknown, most first."""
+    attention: list[Attention]
+    attention_total: int
+    components: list[Component]
+    tiles: list[Tile]
+    planes: hot.Planes
+
+
+def overview(cluster: Cluster, now: datetime) -> Overview:
+    """The overview of a cluster."""
+    heard, planes, counts, notes, failure = _hot(cluster)
+    rows = list(_rows(cluster))
+    tiles = [_tile(row, heard.get(row["pk"]), now.timestamp()) for row in rows]
+    attention = [
+        *_crossing(cluster),
+        *_endpoints(cluster),
+        *_stale(tiles),
+        *_of_nodes(rows),
+        *_service(counts, failure),
+    ]
+    total = len(attention) + sum(row["crossing"] or 0 for row in rows) - _shown(attention)
+    ages = [tile.age for tile in tiles if tile.age is not None and tile.state == "ok"]
+    return Overview(
+        cluster=cluster,
+        totals=_totals(cluster, tiles),
+        oldest_age=max(ages, default=None),
+        worst=list(inventory.containers(cluster).filter(cost__gt=1).order_by("-cost")[:WORST]),
+        policies=_policies(rows),
+        attention=attention,
+        attention_total=total,
+        components=_components(cluster, tiles, notes, failure),
+        tiles=tiles,
+        planes=planes,
+    )
+
+
+def _hot(
+    cluster: Cluster,
+) -> tuple[dict[int, float], hot.Planes, dict[str, int], dict[str, hot.Note], str]:
+    """When each node was heard, the planes, counters and notes; and why not, if the store cannot be read."""
+    store = hot.store()
+    try:
+        blocks = store.cells(cluster.pk)
+        heard = {node: at for block in blocks for node, at in block.heard().items()}
+        return heard, hot.planes(blocks, cluster.cells), store.counts(), store.notes(), ""
+    except hot.StoreError as error:
+        return {}, hot.planes([], cluster.cells), {}, {}, str(error)
+
+
+def _rows(cluster: Cluster) -> Any:
+    return (
+        Node.objects.filter(cluster=cluster, gone_at=None)
+        .order_by("slot")
+        .values(
+            "pk",
+            "name",
+            "slot",
+            "topology_policy",
+            "crossing",
+            "problems",
+            "contradictions",
+            cells=F("topology__numa_nodes"),
+        )
+    )
+
+
+def _tile(row: dict[str, Any], heard: float | None, now: float) -> Tile:
+    age = None if heard is None else max(0.0, now - heard)
+    state: Literal["ok", "stale", "no-data"] = "no-data"
+    if age is not None:
+        state = "stale" if age > configuration.stale_after() else "ok"
+    return Tile(row["name"], row["slot"], row["cells"], row["topology_policy"], state, row["crossing"], age)
+
+
+def _totals(cluster: Cluster, tiles: list[Tile]) -> Totals:
+    summed = Node.objects.filter(cluster=cluster, gone_at=None).aggregate(
+        **{f"sum_{name}": Sum(name) for name in SUMMED},
+        busy_cpus=Sum(F("busy") * F("cpus")),
+        known_cpus=Sum("cpus", filter=Q(busy__isnull=False)),
+    )
+    known = {name: summed[f"sum_{name}"] for name in SUMMED}
+    owners = {name.removeprefix("cpus_"): known[name] or 0 for name in OWNERS}
+    return Totals(
+        nodes=len(tiles),
+        nodes_without_data=sum(1 for tile in tiles if tile.state != "ok"),
+        numa_nodes=sum(tile.cells for tile in tiles),
+        cpus=owners,
+        cpus_total=known["cpus"] or 0,
+        cpus_idle=known["cpus_idle"],
+        busy=summed["busy_cpus"] / summed["known_cpus"] if summed["known_cpus"] else None,
+        pinned=known["pinned"],
+        pinnable=known["pinnable"],
+        memory_total=known["memory_total"],
+        memory_used=known["memory_used"],
+        containers=known["containers"] or 0,
+        exclusive_containers=known["exclusive_containers"] or 0,
+        crossing=known["crossing"] or 0,
+        crossing_unknown=known["crossing_unknown"] or 0,
+        exclusive_crossing=inventory.containers(cluster).filter(crossing=True, kind="exclusive").count(),
+    )
+
+
+OWNERS = ("cpus_exclusive", "cpus_reserved", "cpus_shared", "cpus_offline", "cpus_unknown")
+SUMMED = (
+    *OWNERS,
+    "cpus",
+    "cpus_idle",
+    "pinned",
+    "pinnable",
+    "memory_total",
+    "memory_used",
+    "containers",
+    "exclusive_containers",
+    "crossing",
+    "crossing_unknown",
+)
+
+
+def _policies(rows: list[dict[str, Any]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for row in rows:
+        found[row["topology_policy"]] = found.get(row["topology_policy"], 0) + 1
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _crossing(cluster: Cluster) -> list[Attention]:
+    found = inventory.containers(cluster).filter(crossing=True)
+    rows = found.order_by(F("cost").desc(nulls_last=True), "pk")[:MOST]
+    return [
+        Attention(
+            "danger" if each.kind == Container.Kind.EXCLUSIVE else "warning",
+            "container-crossing",
+            {
+                "container": str(each),
+                "cpu": each.cross_cpu,
+                "memory": each.cross_memory,
+                "device": each.cross_device,
+                "cost": each.cost,
+                "locality": each.locality,
+            },
+            each.node.name,
+            each.container_id,
+        )
+        for each in rows
+    ]
+
+
+def _shown(attention: list[Attention]) -> int:
+    return sum(1 for each in attention if each.code == "container-crossing")
+
+
+def _endpoints(cluster: Cluster) -> list[Attention]:
+    wrong = Endpoint.objects.filter(
+        Q(state=Endpoint.State.FAILING) | ~Q(conflict=""), cluster=cluster, enabled=True
+    )
+    found = []
+    for each in wrong.select_related("node")[:MOST]:
+        values = {"endpoint": str(each), "url": each.url, "cause": each.error, "remedy": each.remedy}
+        node = each.node.name if each.node else ""
+        if each.conflict:
+            values = {**values, "cause": each.conflict}
+            found.append(Attention("danger", "endpoint-conflict", values, node))
+        else:
+            values = {**values, "since": each.last_ok, "failures": each.failures}
+            found.append(Attention("danger", "endpoint-failing", values, node))
+    return found
+
+
+def _stale(tiles: list[Tile]) -> list[Attention]:
+    silent = [tile for tile in tiles if tile.state != "ok"]
+    return [
+        Attention("warning", f"node-{tile.state}", {"age": tile.age}, tile.name) for tile in silent[:MOST]
+    ]
+
+
+def _of_nodes(rows: list[dict[str, Any]]) -> list[Attention]:
+    against = [row for row in rows if row["contradictions"]][:MOST]
+    unread = [row for row in rows if row["problems"]][:MOST]
+    return [
+        *(
+            Attention("warning", "policy-contradiction", {"count": r["contradictions"]}, r["name"])
+            for r in against
+        ),
+        *(Attention("info", "reader-problems", {"count": r["problems"]}, r["name"]) for r in unread),
+    ]
+
+
+def _service(counts: dict[str, int], failure: str) -> list[Attention]:
+    found = []
+    if failure:
+        found.append(Attention("danger", "store-unreachable", {"cause": failure}))
+    if dropped := counts.get("samples_dropped"):
+        found.append(Attention("warning", "samples-dropped", {"count": dropped}))
+    return found
+
+
+def _components(
+    cluster: Cluster, tiles: list[Tile], notes: dict[str, hot.Note], failure: str
+) -> list[Component]:
+    listening = Endpoint.objects.filter(cluster=cluster, enabled=True).aggregate(
+        total=Count("pk"), ok=Count("pk", filter=Q(state=Endpoint.State.OK, conflict=""))
+    )
+    redis: Literal["ok", "failing", "absent"] = "absent"
+    if project.NUMAWEB_REDIS_LIVE_URL:
+        redis = "failing" if failure else "ok"
+    return [
+        Component(
+            "exporter",
+            "absent"
+            if not listening["total"]
+            else "ok"
+            if listening["ok"] == listening["total"]
+            else "failing",
+            {"ok": listening["ok"], "total": listening["total"]},
+        ),
+        Component("collector", _collector(tiles)),
+        _prometheus(notes.get("prometheus")),
+        Component("database", "ok", {"kind": connection.vendor}),
+        Component("redis", redis, cause=failure),
+    ]
+
+
+def _collector(tiles: list[Tile]) -> Literal["ok", "failing", "absent"]:
+    if not tiles:
+        return "absent"
+    return "ok" if any(tile.state == "ok" for tile in tiles) else "failing"
+
+
+def _prometheus(note: hot.Note | None) -> Component:
+    if not (configuration.settings().prometheus_url or project.NUMAWEB_PROMETHEUS_URL):
+        return Component("prometheus", "absent")
+    if note is None or note.ok:
+        return Component("prometheus", "ok", {"at": note.at if note else None})
+    return Component("prometheus", "failing", {"code": note.code, "at": note.at}, note.text)

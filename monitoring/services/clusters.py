@@ -1,0 +1,41 @@
+"""Which clusters there are, and where their exporters answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from django.db import transaction
+
+from monitoring.models import Cluster, Endpoint
+
+
+class EndpointSpec(msgspec.Struct, frozen=True):
+    """Where one exporter answers: the base address, `http://HOST:PORT`."""
+
+    url: str
+    name: str = ""
+    token: str = ""
+
+
+def ensure_cluster(slug: str, name: str, kind: str, endpoints: Iterable[EndpointSpec | str] = ()) -> Cluster:
+    """Makes the cluster and its endpoints be as said; what is there already keeps its history.
+
+    Endpoints that are not named are switched off, not removed. Safe to run again.
+    """
+    wanted = {spec.url: spec for spec in map(_spec, endpoints)}
+    with transaction.atomic():
+        cluster, _ = Cluster.objects.update_or_create(slug=slug, defaults={"name": name, "kind": kind})
+        for spec in wanted.values():
+            Endpoint.objects.update_or_create(
+                cluster=cluster,
+                url=spec.url,
+                defaults={"name": spec.name, "token": spec.token, "enabled": True},
+            )
+        cluster.endpoints.exclude(url__in=wanted).update(enabled=False)
+    return cluster
+
+
+def _spec(given: EndpointSpec | str) -> EndpointSpec:
+    spec = EndpointSpec(given) if isinstance(given, str) else given
+    return msgspec.structs.replace(spec, url=spec.url.rstrip("/"))
