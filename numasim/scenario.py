@@ -1,0 +1,166 @@
+"""The nodes of a simulated cluster: eight different servers with differently set kubelets, and more of their kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from numacore.cpuset import CpuSet
+from numasim.kubelet import Settings
+from numasim.models import model
+from numasim.node import Spec
+
+STATE = "var/lib/kubelet"
+
+
+def _snc() -> Spec:
+    """GPUs with everything in line: single-numa-node and the memory manager."""
+    return Spec(
+        name="gpu-xeon-1",
+        machine=model("xeon-snc"),
+        settings=Settings(
+            options={"full-pcpus-only": "true", "strict-cpu-reservation": "true"},
+            reserved=CpuSet.parse("0-1,56-57"),
+            memory_policy="Static",
+            reserved_memory={0: 2048, 1: 1024, 2: 1024, 3: 1024},
+            topology_policy="single-numa-node",
+            scope="pod",
+        ),
+        containers=26,
+    )
+
+
+def _nps4() -> Spec:
+    """The large one: packed as tightly as it goes, pods over two NUMA nodes allowed."""
+    return Spec(
+        name="db-epyc-1",
+        machine=model("epyc-nps4"),
+        settings=Settings(
+            options={"full-pcpus-only": "true"},
+            reserved=CpuSet.parse("0-3,192-195"),
+            topology_policy="best-effort",
+        ),
+        containers=70,
+    )
+
+
+def _kunpeng_restricted() -> Spec:
+    """Control groups version 1, as on many openEuler nodes."""
+    return Spec(
+        name="npu-kunpeng-1",
+        machine=model("kunpeng-920"),
+        settings=Settings(
+            version="v1.28.15",
+            reserved=CpuSet.parse("0-1"),
+            topology_policy="restricted",
+            driver="cgroupfs",
+        ),
+        cgroup=1,
+        accelerator="huawei.com/Ascend910",
+        network="huawei.com/hns-vf",
+        containers=28,
+    )
+
+
+def _kunpeng_none() -> Spec:
+    """Nothing is aligned: CPUs exclusive, yet NPUs and network functions wherever they were free."""
+    return Spec(
+        name="npu-kunpeng-2",
+        machine=model("kunpeng-920"),
+        settings=Settings(reserved=CpuSet.parse("0,32,64,96"), topology_policy="none"),
+        accelerator="huawei.com/Ascend910",
+        network="huawei.com/hns-vf",
+        containers=28,
+    )
+
+
+def _grace() -> Spec:
+    """NUMA nodes without CPUs, and state files of the newest form."""
+    return Spec(
+        name="gpu-grace-1",
+        machine=model("grace"),
+        settings=Settings(
+            version="v1.37.0", reserved=CpuSet.parse("0-3"), topology_policy="best-effort", newest_state=True
+        ),
+        containers=24,
+    )
+
+
+def _cxl() -> Spec:
+    """Everything floats, memory goes to the expander too; CRI-O. Its drop-in waits for a restart of the kubelet."""
+    return Spec(
+        name="cache-cxl-1",
+        machine=model("cxl"),
+        settings=Settings(
+            cpu_policy="none",
+            topology_policy="none",
+            drop_in={
+                "cpuManagerPolicy": "static",
+                "reservedSystemCPUs": "0,48",
+                "topologyManagerPolicy": "restricted",
+            },
+        ),
+        runtime="cri-o",
+        containers=26,
+    )
+
+
+def _power() -> Spec:
+    """Eight threads to a core; its CPU manager's state cannot be read."""
+    return Spec(
+        name="sap-power-1",
+        machine=model("power-smt8"),
+        settings=Settings(
+            options={"full-pcpus-only": "true"}, reserved=CpuSet.parse("0-7"), topology_policy="restricted"
+        ),
+        hidden=(f"{STATE}/cpu_manager_state", "sys/devices/system/node/node8/distance"),
+        containers=22,
+    )
+
+
+def _laptop() -> Spec:
+    """A small box at the edge with two kinds of core."""
+    return Spec(
+        name="edge-1",
+        machine=model("laptop"),
+        settings=Settings(reserved=CpuSet.parse("18-19"), topology_policy="best-effort"),
+        containers=12,
+    )
+
+
+DEFAULT = (_snc, _nps4, _kunpeng_restricted, _kunpeng_none, _grace, _cxl, _power, _laptop)
+
+
+def cluster(count: int, models: Sequence[str] = ()) -> list[Spec]:
+    """Specs of `count` nodes with names of their own; of these models in turn if any are named.
+
+    Raises:
+        models.UnknownModelError: for a name that is no model.
+    """
+    if models:
+        return [plain(models[i % len(models)], f"{models[i % len(models)]}-{i + 1}") for i in range(count)]
+    made = [make() for make in DEFAULT[:count]]
+    for i in range(len(made), count):
+        spec = made[i % len(DEFAULT)]
+        stem = spec.name.rpartition("-")[0]
+        made.append(_renamed(spec, f"{stem}-{i + 1}"))
+    return made
+
+
+def plain(name: str, node: str, containers: int = 24) -> Spec:
+    """A node of one model with a static policy, best-effort alignment and no surprises."""
+    machine = model(name)
+    first = next(iter(machine.topology.online))
+    arm = machine.attributes.arch == "aarch64"
+    return Spec(
+        name=node,
+        machine=machine,
+        settings=Settings(reserved=CpuSet([first]), topology_policy="best-effort"),
+        accelerator="huawei.com/Ascend910" if arm and name != "grace" else "nvidia.com/gpu",
+        containers=containers,
+    )
+
+
+def _renamed(spec: Spec, name: str) -> Spec:
+    return msgspec.structs.replace(spec, name=name)
