@@ -44,11 +44,16 @@ class Containers(msgspec.Struct, frozen=True):
     containers: tuple[Container, ...]
 
 
-class Section(msgspec.Struct, frozen=True, omit_defaults=True):
+class Section(msgspec.Struct, frozen=True, rename={"content": "data"}):
     """Hash of a section's content, and the content unless the caller has it already."""
 
     hash: str
-    data: msgspec.Raw | None = None
+    content: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def data(self) -> msgspec.Raw | None:
+        """The content as JSON for `decode_section`, or None where it was left out."""
+        return None if self.content is msgspec.UNSET or memoryview(self.content) == b"null" else self.content
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -105,7 +110,7 @@ class Packed(Generic[T]):
 
     def section(self, have: str | None = None) -> Section:
         """The section as it goes to a caller that has the hash `have`."""
-        return Section(self.hash, None if have == self.hash else msgspec.Raw(self.data))
+        return Section(self.hash, msgspec.UNSET if have == self.hash else msgspec.Raw(self.data))
 
 
 def encode_value(value: object) -> bytes:

@@ -20,13 +20,17 @@ LEAST = Container(id="l", qos="BestEffort")
 OUTSIDE = Container(id="o", kubernetes=False, cpu_request=7.0)
 
 
-def node(*containers: Container, memory: dict[int, int | None] | None = None, **settings: object) -> Facts:
+def node(
+    *containers: Container,
+    settings: dict[str, object] | None = None,
+    memory: dict[int, int | None] | None = None,
+) -> Facts:
     return Facts(
         topology=machines.TWO,
         attributes=Attributes(memory={0: 16 * GIB, 1: 16 * GIB} if memory is None else memory),
         containers=containers,
         kubelet=Kubelet(
-            present=True, settings={name: Setting(value, "file") for name, value in settings.items()}
+            present=True, settings={name: Setting(value, "file") for name, value in (settings or {}).items()}
         ),
     )
 
@@ -70,7 +74,7 @@ def test_without_a_kubelet_nothing_is_allocated(kubelet: Kubelet | None) -> None
     ],
 )
 def test_allocatable_cpus(settings: dict[str, object], allocatable: float | None) -> None:
-    found = allocation.cpu(node(**settings))
+    found = allocation.cpu(node(settings=settings))
     assert found is not None
     assert found.allocatable == allocatable
     assert found.share == (None if not allocatable else 0.0)
@@ -97,7 +101,7 @@ def test_the_socket_knows_allocatable_cpus_best() -> None:
     ],
 )
 def test_allocatable_memory(settings: dict[str, object], taken: int | None) -> None:
-    found = allocation.memory(node(**settings))
+    found = allocation.memory(node(settings=settings))
     assert found is not None
     assert found.allocatable == (None if taken is None else 32 * GIB - taken)
 

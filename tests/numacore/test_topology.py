@@ -246,3 +246,15 @@ def test_it_comes_back_from_json_as_it_was(topology: Topology) -> None:
 def test_each_online_cpu_is_in_one_core(topology: Topology) -> None:
     listed = [cpu for _, cpus in topology.cores() for cpu in cpus]
     assert sorted(listed) == list(topology.online)
+
+
+def test_a_sibling_tells_cores_apart_that_share_a_number() -> None:
+    halved = Topology(
+        cpus=(
+            *(Cpu(i, socket=0, core=0, numa=0, sibling=i - i % 2) for i in range(4)),
+            Cpu(4, socket=0, core=1),
+        ),
+        nodes=(NumaNode(0, CpuSet.parse("0-3")),),
+    )
+    assert [str(cpus) for _, cpus in halved.cores()] == ["0-1", "2-3", "4"]
+    assert halved.threads_per_core() == 2
