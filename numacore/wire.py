@@ -25,6 +25,7 @@ SECTIONS = ("machine", "kubelet", "containers", "usage")
 MACHINE, KUBELET, CONTAINERS, USAGE = SECTIONS
 
 T = TypeVar("T")
+_NULL = msgspec.Raw(b"null")
 
 
 class WireError(ValueError):
@@ -53,7 +54,7 @@ class Section(msgspec.Struct, frozen=True, rename={"content": "data"}):
     @property
     def data(self) -> msgspec.Raw | None:
         """The content as JSON for `decode_section`, or None where it was left out."""
-        return None if self.content is msgspec.UNSET or memoryview(self.content) == b"null" else self.content
+        return None if self.content is msgspec.UNSET or self.content == _NULL else self.content
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
