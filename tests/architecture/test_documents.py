@@ -1,0 +1,60 @@
+"""The operators' documents: both languages complete, no link into nowhere, the settings of both the same."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.servers import ROOT
+
+DOCS = ROOT / "docs"
+ENGLISH = sorted(path.name for path in (DOCS / "en").glob("*.md"))
+CHINESE = sorted(path.name for path in (DOCS / "zh").glob("*.md") if path.name != "settings.md")
+PAGES = sorted([*DOCS.rglob("*.md"), ROOT / "README.md"])
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+FENCE = re.compile(r"```.*?```", re.DOTALL)
+
+
+def shape(page: Path) -> list[str]:
+    """Levels of the headings and the kinds of blocks, in order: what two translations have in common."""
+    found = []
+    for line in FENCE.sub("```", page.read_text(encoding="utf-8")).splitlines():
+        mark = re.match(r"(#+ |```|\|---)", line)
+        if mark:
+            found.append(mark.group().strip())
+    return found
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of a page's headings as the usual Markdown servers make them."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text)}
+
+
+def test_it_has_every_page_in_both_languages() -> None:
+    assert ENGLISH == CHINESE
+
+
+@pytest.mark.parametrize("name", ENGLISH)
+def test_it_says_the_same_in_both_languages(name: str) -> None:
+    assert shape(DOCS / "en" / name) == shape(DOCS / "zh" / name)
+
+
+def test_it_describes_the_same_settings_in_both_languages() -> None:
+    english, chinese = ((DOCS / name).read_text(encoding="utf-8") for name in ("settings.md", "zh/settings.md"))
+    row = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
+    assert row.findall(english) == row.findall(chinese)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_it_links_to_what_is_there(page: Path) -> None:
+    broken = []
+    for link in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+        target, _, anchor = link.partition("#")
+        if target.startswith(("http:", "https:", "mailto:")):
+            continue
+        file = (page.parent / target).resolve() if target else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(link)
+    assert not broken
