@@ -43,6 +43,12 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     network: str = "rdma/hca"
     containers: int = 24
     """About how many containers run at a time."""
+    mix: dict[str, int] = msgspec.field(default_factory=lambda: dict(workload.MIX))
+    """How often each kind of pod comes."""
+    ordinal: int = 0
+    """Place in the cluster."""
+    residents: tuple[str, ...] = ()
+    """Kinds of pods that are there from the beginning and stay."""
     hidden: tuple[str, ...] = ()
     """Paths that are taken away from the finished tree, so that something is unknown."""
 
@@ -121,13 +127,15 @@ class Node:
     def _populate(self) -> None:
         for pod in workload.daemons(self._rng, self.room):
             self._admit(pod, 0.0)
+        for kind in self.spec.residents:
+            self._admit(workload.resident(self._rng, kind, self.room), 0.0)
         for _ in range(20 * self.spec.containers):
             missing = self.spec.containers - self.containers_now
             if missing <= 0:
                 break
             pod = workload.draw(self._rng, -self._rng.uniform(60, 7200), self.room)
             if len(pod.containers) <= missing:
-                left = max(pod.dies, self._rng.uniform(30, 3600))
+                left = self._rng.uniform(10, pod.dies - pod.born)
                 self._admit(msgspec.structs.replace(pod, dies=left), 0.0)
         self._schedule_arrival(0.0)
 
@@ -137,8 +145,8 @@ class Node:
         return sum(len(each) for each in self.running.values())
 
     def _schedule_arrival(self, now: float) -> None:
-        # A pod lives about 45 minutes; a node with few of them still shows something new every other minute.
-        every = min(120.0, 2700.0 / max(1, self.spec.containers))
+        # A place that came free stays so for a little while; a small node asks less often than a large one.
+        every = min(60.0, 600.0 / max(1, self.spec.containers))
         heapq.heappush(self._events, (now + self._rng.expovariate(1 / every), next(self._order), None))
 
     def _arrival(self, at: float) -> None:
@@ -151,6 +159,8 @@ class Node:
 
     def _admit(self, pod: Pod, now: float) -> bool:
         resources = {"accelerator": self.spec.accelerator, "network": self.spec.network}
+        if any(pod.name == each[0].pod.name for each in self.running.values()):
+            return False
         places = placement.place(self.topology, self.settings, self.free, pod, resources)
         if places is None:
             return False
@@ -181,19 +191,9 @@ class Node:
     def _leave(self, pod: Pod) -> None:
         del self.sandboxes[pod.uid]
         for each in self.running.pop(pod.uid):
-            self.free.cpus |= each.place.cpus
-            self.free.devices = sorted([*self.free.devices, *each.devices], key=lambda device: device.address)
-            for block in each.place.blocks:
-                if block.kind == "memory":
-                    self.free.memory[block.numa[0]] += block.size
-            for size, pages in each.want.huge.items():
-                self.free.huge[self.huge_home(each)][size] += pages
+            placement.give_back(self.free, each.place)
             for node, share in each.pages.items():
                 self._committed[node] -= int(share.mean * each.want.memory)
-
-    def huge_home(self, each: Running) -> int:
-        """NUMA node of a container's huge pages."""
-        return each.place.mask[0] if each.place.mask else min(self.free.huge)
 
     def _regroup(self, at: float) -> None:
         """Shares the CPUs out anew after something came or went."""
@@ -278,9 +278,9 @@ class Node:
         """Huge pages by NUMA node, with those that containers use taken off the free ones."""
         used: dict[tuple[int, int], int] = {}
         for each in self.containers():
-            for size, pages in each.want.huge.items():
-                key = (self.huge_home(each), size)
-                used[key] = used.get(key, 0) + pages
+            for node, sizes in each.place.huge.items():
+                for size, pages in sizes.items():
+                    used[node, size] = used.get((node, size), 0) + pages
         return {
             node: tuple(
                 HugePages(p.page_size, p.total, (p.total or 0) - used.get((node, p.page_size), 0))
@@ -326,8 +326,11 @@ class Node:
         attributes = self.spec.machine.attributes
         total = sum(attributes.memory.get(n) or 0 for n in self.topology.numa_ids if n in self._with_cpus)
         return Room(
+            mix=self.spec.mix,
+            ordinal=self.spec.ordinal * 10,
             largest=max(1, len(self.topology.online) // 6),
-            memory=int(total * 0.6 / (self.spec.containers + 8)) // MIB * MIB,
+            numa_cpus=max(len(node.cpus) for node in self.topology.nodes),
+            memory=int(total * 1.3 / (self.spec.containers + 8)) // MIB * MIB,
             accelerators=sum(device.kind == "accelerator" for device in attributes.devices),
             accelerator=self.spec.accelerator,
             network=self.spec.network if any(d.kind == "network" for d in attributes.devices) else "",
@@ -351,28 +354,36 @@ class Node:
         homes = [n for n in (pinned or self.topology.numa_of(place.cpus)) if n in self.with_memory]
         if not homes and place.cpus:
             homes = [self._nearest(self.topology.numa_of(place.cpus)[0])]
-        if not homes or (pod.habit == "anywhere" and not pinned):
+        full = any(self._memory_left(node) < want.memory for node in homes)
+        if not homes or ((pod.habit == "anywhere" or full) and not pinned):
             return self._anywhere(want)
-        if pod.habit == "drifted" and not pinned and len(self.with_memory) > len(homes):
+        if pod.habit == "drifted" and not pinned and set(self._usual) - set(homes):
             return self._drifted(homes)
         return {node: wave.Wave(1 / len(homes)) for node in homes}
+
+    @property
+    def _usual(self) -> list[int]:
+        """NUMA nodes whose memory programs get without asking for it: a GPU's own memory is not among them."""
+        tiers = self.spec.machine.attributes.memory_tiers
+        return [node for node in self.with_memory if tiers or node in self._with_cpus]
+
+    def _memory_left(self, node: int) -> int:
+        total = self.spec.machine.attributes.memory.get(node) or 0
+        return total * 17 // 20 - self._huge_total(node) - self._committed[node]
 
     def _nearest(self, node: int) -> int:
         return min(self.with_memory, key=lambda other: (self.topology.distance(node, other) or 0, other))
 
     def _anywhere(self, want: Want) -> dict[int, wave.Wave]:
-        """First touch: mostly where there is room, on up to three NUMA nodes."""
-        memory = self.spec.machine.attributes.memory
-        room = {n: (memory[n] or 0) - self._huge_total(n) - self._committed[n] for n in self.with_memory}
-        nodes = sorted(n for n in room if n in self._with_cpus or self.spec.machine.attributes.memory_tiers)
-        wide = [n for n in nodes if room[n] > 2 * want.memory] or nodes
+        """First touch: where there is room, on up to three NUMA nodes."""
+        wide = [node for node in self._usual if self._memory_left(node) > want.memory] or self._usual
         chosen = self._rng.sample(wide, min(len(wide), self._rng.choice([1, 2, 2, 3])))
         parts = [self._rng.uniform(0.2, 1.0) for _ in chosen]
         return {node: wave.Wave(part / sum(parts)) for node, part in zip(chosen, parts, strict=True)}
 
     def _drifted(self, homes: list[int]) -> dict[int, wave.Wave]:
         """Part of the memory on another NUMA node, a little more or less over the minutes."""
-        away = self._rng.choice([n for n in self.with_memory if n not in homes])
+        away = self._rng.choice([node for node in self._usual if node not in homes])
         lost = self._rng.uniform(0.15, 0.55)
         swing = (0.04, 6.283 / self._rng.uniform(120, 400), self._rng.uniform(0, 6.283))
         kept = {

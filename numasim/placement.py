@@ -41,6 +41,8 @@ class Place(msgspec.Struct, frozen=True):
     blocks: tuple[Block, ...] = ()
     claims: tuple[DeviceClaim, ...] = ()
     devices: tuple[Device, ...] = ()
+    huge: dict[int, dict[int, int]] = {}
+    """Huge pages by NUMA node and size."""
 
 
 def place(
@@ -166,6 +168,7 @@ def _give(
         cpus=cpus,
         mask=mask,
         blocks=_take_memory(settings, free, pod, want, mask),
+        huge=_take_huge(free, want, mask),
         claims=tuple(_claims(devices, resources)),
         devices=devices,
     )
@@ -190,12 +193,28 @@ def _claims(devices: Iterable[Device], resources: Mapping[str, str]) -> Iterator
         yield DeviceClaim(resource, tuple(ids), () if numa is None else (numa,))
 
 
-def _take_memory(settings: Settings, free: Free, pod: Pod, want: Want, mask: Mask) -> tuple[Block, ...]:
+def _take_huge(free: Free, want: Want, mask: Mask) -> dict[int, dict[int, int]]:
+    taken: dict[int, dict[int, int]] = {}
     for size, pages in want.huge.items():
-        home = next(
-            node for node in (mask or tuple(free.huge)) if free.huge.get(node, {}).get(size, 0) >= pages
-        )
+        home = next(node for node in mask or free.huge if free.huge.get(node, {}).get(size, 0) >= pages)
         free.huge[home][size] -= pages
+        taken.setdefault(home, {})[size] = pages
+    return taken
+
+
+def give_back(free: Free, place: Place) -> None:
+    """Returns what a container had."""
+    free.cpus |= place.cpus
+    free.devices = sorted([*free.devices, *place.devices], key=lambda device: device.address)
+    for block in place.blocks:
+        if block.kind == "memory":
+            free.memory[block.numa[0]] += block.size
+    for node, sizes in place.huge.items():
+        for size, pages in sizes.items():
+            free.huge[node][size] += pages
+
+
+def _take_memory(settings: Settings, free: Free, pod: Pod, want: Want, mask: Mask) -> tuple[Block, ...]:
     if settings.memory_policy != "Static" or not pod.guaranteed or not mask:
         return ()
     free.memory[mask[0]] -= want.memory

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from numacore.cpuset import CpuSet
+from numasim import workload
 from numasim.kubelet import Settings
 from numasim.models import model
 from numasim.node import Spec
@@ -41,6 +42,8 @@ def _nps4() -> Spec:
             reserved=CpuSet.parse("0-3,192-195"),
             topology_policy="best-effort",
         ),
+        mix=workload.MIX | {"database": 12, "wide": 2},
+        residents=("wide", "wide", "database", "database"),
         containers=70,
     )
 
@@ -59,6 +62,7 @@ def _kunpeng_restricted() -> Spec:
         cgroup=1,
         accelerator="huawei.com/Ascend910",
         network="huawei.com/hns-vf",
+        residents=("wide",),
         containers=28,
     )
 
@@ -71,6 +75,7 @@ def _kunpeng_none() -> Spec:
         settings=Settings(reserved=CpuSet.parse("0,32,64,96"), topology_policy="none"),
         accelerator="huawei.com/Ascend910",
         network="huawei.com/hns-vf",
+        residents=("wide",),
         containers=28,
     )
 
@@ -111,9 +116,7 @@ def _power() -> Spec:
     return Spec(
         name="sap-power-1",
         machine=model("power-smt8"),
-        settings=Settings(
-            options={"full-pcpus-only": "true"}, reserved=CpuSet.parse("0-7"), topology_policy="restricted"
-        ),
+        settings=Settings(reserved=CpuSet.parse("0-7"), topology_policy="restricted"),
         hidden=(f"{STATE}/cpu_manager_state", "sys/devices/system/node/node8/distance"),
         containers=22,
     )
@@ -139,13 +142,10 @@ def cluster(count: int, models: Sequence[str] = ()) -> list[Spec]:
         models.UnknownModelError: for a name that is no model.
     """
     if models:
-        return [plain(models[i % len(models)], f"{models[i % len(models)]}-{i + 1}") for i in range(count)]
-    made = [make() for make in DEFAULT[:count]]
-    for i in range(len(made), count):
-        spec = made[i % len(DEFAULT)]
-        stem = spec.name.rpartition("-")[0]
-        made.append(_renamed(spec, f"{stem}-{i + 1}"))
-    return made
+        made = [plain(models[i % len(models)], f"{models[i % len(models)]}-{i + 1}") for i in range(count)]
+    else:
+        made = [_again(DEFAULT[i % len(DEFAULT)](), i // len(DEFAULT)) for i in range(count)]
+    return [msgspec.structs.replace(spec, ordinal=i) for i, spec in enumerate(made)]
 
 
 def plain(name: str, node: str, containers: int = 24) -> Spec:
@@ -162,5 +162,7 @@ def plain(name: str, node: str, containers: int = 24) -> Spec:
     )
 
 
-def _renamed(spec: Spec, name: str) -> Spec:
-    return msgspec.structs.replace(spec, name=name)
+def _again(spec: Spec, times: int) -> Spec:
+    """A further server of its kind."""
+    stem, _, number = spec.name.rpartition("-")
+    return msgspec.structs.replace(spec, name=f"{stem}-{int(number) + 10 * times}")

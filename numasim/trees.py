@@ -18,6 +18,7 @@ class NodeTree:
         self._tree = Tree(root)
         self._boot = epoch - node.uptime
         self._version = 0
+        self._hidden: frozenset[str] = frozenset()
         self._pods: dict[str, Pod] = {}
 
     @property
@@ -35,6 +36,7 @@ class NodeTree:
         self.update()
         for path in self.node.spec.hidden:
             self._tree.leave(path)
+        self._hidden = frozenset(self.node.spec.hidden)
 
     def update(self) -> bool:
         """Brings the tree to the node's present moment; True = something came, left or moved."""
@@ -66,5 +68,5 @@ class NodeTree:
             ),
         }
         for name, text in states.items():
-            if f"{kubelet.STATE}/{name}" not in node.spec.hidden:
+            if f"{kubelet.STATE}/{name}" not in self._hidden:
                 self._tree.replace(f"{kubelet.STATE}/{name}", text)

@@ -57,19 +57,22 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
 
 def draw(rng: random.Random, born: float, room: Room) -> Pod:
     """A pod of any kind that this node may get."""
-    makers: list[Callable[[random.Random, Room], _Draft]] = [
-        _database,
-        _web,
-        _web,
-        _batch,
-        _cache,
-        _sidecar_less,
-    ]
-    if room.accelerators:
-        makers += [_inference, _inference]
-    if room.huge_size:
-        makers.append(_packets)
-    return _pod(rng, born, rng.choice(makers)(rng, room))
+    kinds = [kind for kind in room.mix if _suits(kind, room)]
+    kind = rng.choices(kinds, [room.mix[kind] for kind in kinds])[0]
+    return _pod(rng, born, MAKERS[kind](rng, room))
+
+
+def resident(rng: random.Random, kind: str, room: Room) -> Pod:
+    """A pod of this kind that came long ago and stays."""
+    return _pod(rng, -rng.uniform(1, 20) * 86400, MAKERS[kind](rng, room), forever=True)
+
+
+def _suits(kind: str, room: Room) -> bool:
+    return bool(
+        (kind != "inference" or room.accelerators)
+        and (kind != "packets" or room.huge_size)
+        and (kind != "wide" or room.numa_cpus < room.largest * 4)
+    )
 
 
 def daemons(rng: random.Random, room: Room) -> list[Pod]:
@@ -103,10 +106,16 @@ def daemons(rng: random.Random, room: Room) -> list[Pod]:
 class Room(msgspec.Struct, frozen=True, kw_only=True):
     """What of a node decides which pods suit it."""
 
+    mix: dict[str, int]
+    """How often each kind of `MAKERS` comes, as weights."""
     largest: int
     """CPUs that one pod may ask for."""
+    numa_cpus: int
+    """CPUs of its largest NUMA node."""
     memory: int
     """Bytes that one pod may ask for."""
+    ordinal: int = 0
+    """Numbers of stateful pods begin here, so that no two nodes have a pod of the same name."""
     accelerators: int = 0
     accelerator: str = ""
     """Resource name of its GPUs or NPUs."""
@@ -121,11 +130,15 @@ class _Draft(msgspec.Struct):
     qos: QOS
     containers: tuple[Want, ...]
     habit: Habit = "anywhere"
-    lives: tuple[float, float] = (600, 5400)
+    lives: tuple[float, float] = (300, 1500)
 
 
 def _suffix(rng: random.Random, length: int) -> str:
     return "".join(rng.choices("bcdfghjklmnpqrstvwxz2456789", k=length))
+
+
+def _ordinal(rng: random.Random, room: Room) -> int:
+    return room.ordinal + rng.randrange(10)
 
 
 def _deployed(rng: random.Random, name: str) -> str:
@@ -185,10 +198,10 @@ def _database(rng: random.Random, room: Room) -> _Draft:
     engine, image = rng.choice(
         [("postgres", "postgres"), ("mysql", "mysqld"), ("kafka", "broker"), ("mongo", "mongod")]
     )
-    cpus = _cpus(rng, room, 2, 4, 4, 8, 8, 16)
+    cpus = _cpus(rng, room, 2, 4, 4, 8, 8, 16, 24)
     main = _want(rng, image, cpus, rng.uniform(0.25, 0.75), _memory(rng, room, cpus, 3 * GIB))
     side = _want(rng, "metrics", 0.1, 0.3, 64 * MIB)
-    name = f"{engine}-{rng.choice(['orders', 'ledger', 'users', 'events', 'stock'])}-{rng.randrange(5)}"
+    name = f"{engine}-{rng.choice(['orders', 'ledger', 'users', 'events', 'stock'])}-{_ordinal(rng, room)}"
     habit: Habit = "drifted" if rng.random() < 0.3 else "local"
     return _Draft(
         name,
@@ -212,7 +225,7 @@ def _inference(rng: random.Random, room: Room) -> _Draft:
     name = _deployed(
         rng, rng.choice(["llm-serving", "vision-serving", "embeddings", "speech-to-text", "ranker"])
     )
-    return _Draft(name, "ml-serving", "Guaranteed", (main,), "local", (1200, 7200))
+    return _Draft(name, "ml-serving", "Guaranteed", (main,), "local", (400, 2400))
 
 
 def _web(rng: random.Random, room: Room) -> _Draft:
@@ -243,7 +256,7 @@ def _batch(rng: random.Random, room: Room) -> _Draft:
     want = _want(rng, "job", 1.0, rng.uniform(0.4, 1.0), _memory(rng, room, 1, GIB), limits=0)
     job = f"{rng.choice(['report', 'etl', 'thumbnails', 'reindex', 'backup'])}-{rng.randrange(29_000_000, 29_400_000)}"
     free = msgspec.structs.replace(want, cpu=0.0)
-    return _Draft(f"{job}-{_suffix(rng, 5)}", "batch", "BestEffort", (free,), "anywhere", (90, 900))
+    return _Draft(f"{job}-{_suffix(rng, 5)}", "batch", "BestEffort", (free,), "anywhere", (60, 420))
 
 
 def _cache(rng: random.Random, room: Room) -> _Draft:
@@ -251,11 +264,14 @@ def _cache(rng: random.Random, room: Room) -> _Draft:
     cpu = rng.choice([0.5, 1.5, 2.5])
     main = _want(rng, "redis", cpu, rng.uniform(0.2, 0.6), _memory(rng, room, cpu, 2 * GIB))
     return _Draft(
-        f"redis-{rng.choice(['cart', 'session', 'feed'])}-{rng.randrange(6)}", "shop", "Guaranteed", (main,)
+        f"redis-{rng.choice(['cart', 'session', 'feed'])}-{_ordinal(rng, room)}",
+        "shop",
+        "Guaranteed",
+        (main,),
     )
 
 
-def _sidecar_less(rng: random.Random, room: Room) -> _Draft:
+def _half_limited(rng: random.Random, room: Room) -> _Draft:
     """Whole CPUs, yet a side container without limits makes the pod Burstable: nothing is pinned."""
     cpus = _cpus(rng, room, 2, 4)
     main = _want(rng, "engine", cpus, rng.uniform(0.3, 0.6), _memory(rng, room, cpus, 2 * GIB))
@@ -270,4 +286,45 @@ def _packets(rng: random.Random, room: Room) -> _Draft:
     devices = {"network": 1} if room.network else {}
     huge = {room.huge_size: pages}
     main = _want(rng, "forwarder", cpus, 0.9, _memory(rng, room, cpus, GIB), huge=huge, devices=devices)
-    return _Draft(f"upf-{_suffix(rng, 5)}", "telecom", "Guaranteed", (main,), "local", (3600, 14400))
+    return _Draft(f"upf-{_suffix(rng, 5)}", "telecom", "Guaranteed", (main,), "local", (900, 3600))
+
+
+def _wide(rng: random.Random, room: Room) -> _Draft:
+    """More CPUs than a NUMA node has: it lies over two of them, wherever it is let in."""
+    cpus = room.numa_cpus * 5 // 4 // 4 * 4
+    main = _want(rng, "clickhouse", cpus, rng.uniform(0.3, 0.6), _memory(rng, room, 8, 4 * GIB))
+    return _Draft(
+        f"clickhouse-{_ordinal(rng, room)}", "data-platform", "Guaranteed", (main,), "local", (900, 3600)
+    )
+
+
+def _executor(rng: random.Random, room: Room) -> _Draft:
+    """Burstable and hungry: it takes many CPUs of the shared pool."""
+    cpu = float(max(1, room.largest // 4))
+    main = _want(rng, "executor", cpu, rng.uniform(0.5, 1.0), _memory(rng, room, cpu, GIB), limits=2.0)
+    name = f"spark-{rng.choice(['sessions', 'billing', 'features'])}-exec-{_ordinal(rng, room)}"
+    return _Draft(name, "batch", "Burstable", (main,), "anywhere", (120, 900))
+
+
+MAKERS: dict[str, Callable[[random.Random, Room], _Draft]] = {
+    "database": _database,
+    "inference": _inference,
+    "web": _web,
+    "batch": _batch,
+    "cache": _cache,
+    "half-limited": _half_limited,
+    "packets": _packets,
+    "wide": _wide,
+    "executor": _executor,
+}
+MIX = {
+    "database": 5,
+    "inference": 5,
+    "web": 6,
+    "batch": 3,
+    "cache": 2,
+    "half-limited": 1,
+    "packets": 2,
+    "executor": 2,
+}
+"""What an ordinary node gets."""
