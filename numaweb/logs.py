@@ -68,7 +68,8 @@ def configuration(level: str) -> dict[str, Any]:
             "django.request": {"level": "ERROR", "handlers": [], "propagate": True},
             "django.server": quiet,
             "uvicorn.access": quiet,
-            "axes": quiet,
+            # refusals.py has a line of its own for each of theirs.
+            "axes": {"level": "ERROR", "handlers": [], "propagate": True},
         },
     }
 

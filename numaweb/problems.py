@@ -9,6 +9,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import requires_csrf_token
 from rest_framework.exceptions import APIException, ValidationError
@@ -35,9 +36,12 @@ def details(status: int, detail: str, **extra: Any) -> dict[str, Any]:
 def answer(request: HttpRequest, status: int, title: str, detail: str, remedy: str) -> HttpResponse:
     if request.path.startswith(API_PREFIX):
         return JsonResponse(
-            details(status, f"{detail} {remedy}".strip()), status=status, content_type=CONTENT_TYPE
+            details(status, detail), status=status, content_type=CONTENT_TYPE
         )
     context = {"status": status, "title": title, "detail": detail, "remedy": remedy}
+    # The page of an unexpected error asks for nothing that may be what failed: no user, no menu, no database.
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        return HttpResponse(render_to_string("500.html", context), status=status)
     return render(request, "problem.html", context, status=status)
 
 

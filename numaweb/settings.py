@@ -238,7 +238,7 @@ STATIC_URL = "/static/"
 STATICFILES_DIRS = [directory for directory in [BASE_DIR / "static" / "dist"] if directory.is_dir()]
 # A built image collects its files once and names them by their hash; a checkout serves what `make assets` built.
 STATIC_HASHED = env.flag("NUMAWEB_STATIC_HASHED", False)
-STATIC_ROOT = env.path("NUMAWEB_STATIC_ROOT", BASE_DIR / "static" / "collected")
+STATIC_ROOT = env.path("NUMAWEB_STATIC_ROOT", BASE_DIR / "static" / "collected") if STATIC_HASHED else None
 STATIC_STORE = "whitenoise.storage.CompressedManifestStaticFilesStorage"
 PLAIN_STORE = "django.contrib.staticfiles.storage.StaticFilesStorage"
 STORAGES = {

@@ -1,0 +1,170 @@
+"""Local mode: everything in one process group, for `manage.py local` (`make run`).
+
+Web, worker and beat are this process: a real Celery worker and a real beat in threads, over Celery's in-memory broker
+and never eager. Beside it run an exporter for this very machine and a simulated cluster, both seen only over HTTP.
+"""
+
+import contextlib
+import logging
+import shutil
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import uvicorn
+from celery.beat import EmbeddedService
+from celery.worker import state
+from django.conf import settings
+from django.core.management import call_command
+
+from monitoring import services
+from numaweb import bootstrapping, celery, children, server
+
+log = logging.getLogger(__name__)
+
+THREADS = 4
+ANNOUNCE_SECONDS = 60.0
+WORKER_END_SECONDS = 10.0
+HERE, SIMULATED = "this-machine", "simulated"
+
+
+class StartError(Exception):
+    """Something that local mode needs did not start; the text names it and the remedy."""
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """Where an exporter of one node answers, as the simulator announces it."""
+
+    name: str
+    url: str
+
+
+Say = Callable[[str], None]
+
+
+def run(say: Say) -> None:
+    """Start everything, serve until Ctrl-C or SIGTERM, end everything in reverse order."""
+    server.ensure_free(settings.NUMAWEB_LISTEN, settings.NUMAWEB_PORT)
+    signal.signal(signal.SIGTERM, interrupt)
+    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
+        stack.callback(say, "Everything has ended.")
+        made = prepare(say)
+        register(stack, say)
+        say("Background work: a worker and a schedule in this process")
+        stack.enter_context(worker())
+        stack.enter_context(beat())
+        Server(lambda: greet(say, made)).run()
+        say("Ending")
+
+
+def interrupt(_signal: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def prepare(say: Say) -> bootstrapping.Made | None:
+    say(f"Database: {settings.DATABASES['default']['NAME']}")
+    call_command("migrate", verbosity=0, interactive=False)
+    return bootstrapping.bootstrap()
+
+
+def register(stack: contextlib.ExitStack, say: Say) -> None:
+    folder = settings.STATE_DIR / "local"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True)
+    say("Exporter: this machine")
+    services.ensure_cluster(HERE, [exporter(stack, folder)])
+    if settings.NUMAWEB_SIMULATED_NODES:
+        say(f"Simulated cluster: {settings.NUMAWEB_SIMULATED_NODES} servers")
+        services.ensure_cluster(SIMULATED, simulation(stack, folder))
+
+
+def start(stack: contextlib.ExitStack, child: children.Child) -> None:
+    child.start()
+    stack.callback(child.stop)
+
+
+def exporter(stack: contextlib.ExitStack, folder: Path) -> Endpoint:
+    port = children.free_port()
+    arguments = ["numaagent", "exporter", "--listen", f"127.0.0.1:{port}"]
+    start(stack, children.Child("exporter", arguments, folder / "exporter.log"))
+    return Endpoint(socket.gethostname(), f"http://127.0.0.1:{port}")
+
+
+def simulation(stack: contextlib.ExitStack, folder: Path) -> list[Endpoint]:
+    announced = folder / "simulated.json"
+    arguments = ["numasim", "run", "--dir", str(folder / "simulated"), "--announce", str(announced)]
+    arguments += ["--nodes", str(settings.NUMAWEB_SIMULATED_NODES), "--seed", "1"]
+    child = children.Child("simulator", arguments, folder / "simulator.log")
+    start(stack, child)
+    return wait_for_announcement(announced, child.log_file)
+
+
+def wait_for_announcement(file: Path, log_file: Path) -> list[Endpoint]:
+    deadline = time.monotonic() + ANNOUNCE_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):  # not written, or not wholly
+            found = endpoints(file.read_bytes())
+            if len(found) == settings.NUMAWEB_SIMULATED_NODES:
+                return found
+        time.sleep(0.1)
+    raise StartError(f"The simulated cluster did not start within {ANNOUNCE_SECONDS:.0f} s; see {log_file}.")
+
+
+def endpoints(content: bytes) -> list[Endpoint]:
+    """A JSON array of {"name", "url"}, or one such object a line."""
+    if content.lstrip().startswith(b"["):
+        return msgspec.json.decode(content, type=list[Endpoint])
+    return msgspec.json.decode_lines(content, type=Endpoint)
+
+
+@contextlib.contextmanager
+def worker() -> Iterator[None]:
+    """A real Celery worker in a thread, for all queues; at the end it finishes what it has begun."""
+    controller = celery.app.WorkController(
+        pool="threads", concurrency=THREADS, without_mingle=True, without_gossip=True, without_heartbeat=True
+    )
+    thread = threading.Thread(target=controller.start, name="worker", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        state.should_stop = 0  # Celery's own word for "end when done", as its signal handlers set it
+        thread.join(WORKER_END_SECONDS)
+        if thread.is_alive():
+            log.warning("the worker did not end within %s s", WORKER_END_SECONDS)
+
+
+@contextlib.contextmanager
+def beat() -> Iterator[None]:
+    service = EmbeddedService(celery.app, thread=True, scheduler_cls=celery.app.conf.beat_scheduler)
+    service.start()
+    try:
+        yield
+    finally:
+        service.stop()
+
+
+class Server(uvicorn.Server):
+    """Says where the pages are as soon as they answer, and not before."""
+
+    def __init__(self, ready: Callable[[], None]) -> None:
+        super().__init__(server.configuration())
+        self.ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self.ready()
+
+
+def greet(say: Say, made: bootstrapping.Made | None) -> None:
+    host = "localhost" if settings.NUMAWEB_LISTEN in ("0.0.0.0", "::") else settings.NUMAWEB_LISTEN  # noqa: S104
+    say(f"Ready: http://{host}:{settings.NUMAWEB_PORT} (on every address of this machine); Ctrl-C ends it")
+    if made and made.password:
+        say(f"Sign in as {made.username} with the password {made.password} (shown only now)")
+    elif made:
+        say(f"Sign in as {made.username} with the password that you gave")
