@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 
 
-class Refused(RuntimeError):
+class RefusedError(RuntimeError):
     """The server answered the handshake with something else than 101."""
 
 
@@ -48,7 +48,7 @@ class Member(asyncio.Protocol):
         self.rest.clear()
         status = head.partition(b"\r\n")[0]
         if b" 101 " not in status:
-            self.opened.set_exception(Refused(status.decode(errors="replace")))
+            self.opened.set_exception(RefusedError(status.decode(errors="replace")))
             return
         self.opened.set_result(None)
         self.frames(tail)
@@ -83,7 +83,7 @@ class Member(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.closed = True
         if not self.opened.done():
-            self.opened.set_exception(Refused(f"closed during the handshake: {error}"))
+            self.opened.set_exception(RefusedError(f"closed during the handshake: {error}"))
 
 
 def frame(data: bytes, at: int) -> tuple[int, int, int] | None:
@@ -120,7 +120,11 @@ async def crowd(size: int, port: int, path: str, headers: Mapping[str, str]) -> 
     try:
         while len(members) < size:
             batch = [
-                (await loop.create_connection(lambda: Member(handshake(port, path, headers)), "127.0.0.1", port))[1]
+                (
+                    await loop.create_connection(
+                        lambda: Member(handshake(port, path, headers)), "127.0.0.1", port
+                    )
+                )[1]
                 for _ in range(min(50, size - len(members)))
             ]
             members += batch

@@ -47,10 +47,22 @@ def tree() -> Iterator[Path]:
 
 
 def ours(folder: Path, root: Path, port: int) -> servers.Server:
-    command = [sys.executable, "-m", "numaagent", "exporter", "--root", str(root), "--listen", f"127.0.0.1:{port}"]
+    command = [
+        sys.executable,
+        "-m",
+        "numaagent",
+        "exporter",
+        "--root",
+        str(root),
+        "--listen",
+        f"127.0.0.1:{port}",
+    ]
     environment = {**os.environ, "NODE_NAME": "bench"}
     return servers.Server(
-        command, folder, lambda _: servers.answers(f"http://127.0.0.1:{port}/healthz"), environment=environment
+        command,
+        folder,
+        lambda _: servers.answers(f"http://127.0.0.1:{port}/healthz"),
+        environment=environment,
     )
 
 
@@ -143,7 +155,12 @@ def run() -> list[Outcome]:
             f"without them: {full.shown('ms', 1e3)}.",
         ),
         Outcome(
-            "exporter: CPU per /metrics", metrics.shown("ms", 1e3), base, metrics.median / reference.median, 0.5, how=f"{HOW}."
+            "exporter: CPU per /metrics",
+            metrics.shown("ms", 1e3),
+            base,
+            metrics.median / reference.median,
+            0.5,
+            how=f"{HOW}.",
         ),
         Outcome(
             "exporter: resident memory",

@@ -42,7 +42,9 @@ def test_it_says_the_same_in_both_languages(name: str) -> None:
 
 
 def test_it_describes_the_same_settings_in_both_languages() -> None:
-    english, chinese = ((DOCS / name).read_text(encoding="utf-8") for name in ("settings.md", "zh/settings.md"))
+    english, chinese = (
+        (DOCS / name).read_text(encoding="utf-8") for name in ("settings.md", "zh/settings.md")
+    )
     row = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
     assert row.findall(english) == row.findall(chinese)
 
