@@ -8,9 +8,17 @@ import sys
 import time
 from pathlib import Path
 
-from numasim import cluster, models, podresources, scenario
+from numasim import cluster, faults, fleet, models, podresources, scenario, serving
 from numasim.node import Node
 from numasim.trees import NodeTree
+
+ERRORS = (
+    cluster.ClusterError,
+    faults.FaultError,
+    models.UnknownModelError,
+    podresources.SocketPathError,
+    OSError,
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         options.act(options)
-    except (cluster.ClusterError, models.UnknownModelError, podresources.SocketPathError, OSError) as error:
+    except ERRORS as error:
         print(f"numasim: {error}", file=sys.stderr)
         return 1
     return 0
@@ -47,6 +55,16 @@ def _parser() -> argparse.ArgumentParser:
     tree.add_argument("--containers", type=_positive, default=24, help="how many containers (24)")
     tree.add_argument("--seed", type=int, default=1, help="the same seed gives the same tree (1)")
     tree.set_defaults(act=_tree)
+    fleet_ = commands.add_parser("fleet", help="serve many endpoints that only answer, until a signal")
+    fleet_.add_argument("--announce", type=Path, required=True, help="file that gets the addresses, as JSON")
+    fleet_.add_argument("--nodes", type=_positive, default=5000, help="how many endpoints (5000)")
+    fleet_.add_argument("--model", default="epyc-nps4", help="server model of all of them (epyc-nps4)")
+    fleet_.add_argument("--containers", type=_positive, default=60, help="how many containers on each (60)")
+    fleet_.add_argument("--seed", type=int, default=1, help="the same seed gives the same answers (1)")
+    fleet_.add_argument(
+        "--faults", default="", help=f"shares, as in black-hole:0.05,slow:0.1; of {', '.join(faults.FAULTS)}"
+    )
+    fleet_.set_defaults(act=_fleet)
     listing = commands.add_parser("models", help="list the server models")
     listing.set_defaults(act=_models)
     return parser
@@ -62,6 +80,14 @@ def _tree(options: argparse.Namespace) -> None:
     if options.dir.exists() and os.listdir(options.dir):
         raise cluster.ClusterError(f"{options.dir} is not empty: name an empty or new directory")
     NodeTree(options.dir.resolve(), Node(spec, options.seed), time.time()).write()
+
+
+def _fleet(options: argparse.Namespace) -> None:
+    shares = faults.parse(options.faults)
+    made = fleet.Fleet(
+        options.nodes, model=options.model, containers=options.containers, seed=options.seed, shares=shares
+    )
+    serving.run(made, options.announce.resolve())
 
 
 def _models(_options: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from numacore.cpuset import CpuSet
+from numasim import usage
 from numasim.files import STAGING, Tree, lines
 from numasim.node import Node, Running, Service
 from numasim.workload import Pod
@@ -41,8 +42,6 @@ QUIET = [
     "workingset_nodereclaim",
 ]
 """Rows of memory.numa_stat that stay at 0 here."""
-ANON = 0.8
-"""Share of a container's pages that are anonymous; the rest is page cache."""
 
 
 def pod_path(node: Node, pod: Pod) -> str:
@@ -231,14 +230,8 @@ def _cpuset(node: Node, controller: str, each: Running) -> dict[str, str]:
     return {}
 
 
-def pages_of(node: Node, each: Running) -> dict[int, int]:
-    """Pages of a container by NUMA node, now."""
-    size = each.want.memory * each.want.fill.at(node.now) / node.spec.machine.page_size
-    return {numa: int(size * share.at(node.now)) for numa, share in each.pages.items()}
-
-
 def _moving(node: Node, controller: str, each: Running) -> dict[str, str]:
-    return _counters(node, controller, each.account.seconds(node.now), pages_of(node, each))
+    return _counters(node, controller, each.account.seconds(node.now), usage.pages_of(node, each))
 
 
 def _service_files(node: Node, controller: str, service: Service) -> dict[str, str]:
@@ -270,7 +263,7 @@ def _counters(node: Node, controller: str, seconds: float, pages: dict[int, int]
 
 def _numa_stat(node: Node, pages: dict[int, int], size: int) -> str:
     ids = node.with_memory
-    anon = {numa: int(count * ANON) for numa, count in pages.items()}
+    anon = {numa: usage.anonymous(count) for numa, count in pages.items()}
     rows = [
         "anon " + " ".join(f"N{i}={anon.get(i, 0) * size}" for i in ids),
         "file " + " ".join(f"N{i}={(pages.get(i, 0) - anon.get(i, 0)) * size}" for i in ids),
@@ -285,7 +278,7 @@ def _quiet_rows(ids: tuple[int, ...]) -> str:
 
 
 def _numa_stat_v1(node: Node, pages: dict[int, int]) -> str:
-    anon = {numa: int(count * ANON) for numa, count in pages.items()}
+    anon = {numa: usage.anonymous(count) for numa, count in pages.items()}
     kinds: dict[str, dict[int, int]] = {
         "total": pages,
         "file": {numa: count - anon[numa] for numa, count in pages.items()},

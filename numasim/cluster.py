@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import signal
 import socket
@@ -16,7 +14,7 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
-from numasim import leash, podresources
+from numasim import announce, leash, podresources
 from numasim.node import Node, Spec
 from numasim.trees import NodeTree
 
@@ -98,14 +96,6 @@ class Cluster:
         for exporter in self.exporters:
             exporter.wait(deadline)
 
-    def announce(self, file: Path) -> None:
-        """Writes the exporters' names and addresses, all at once."""
-        found = {"exporters": [{"name": each.name, "url": each.url} for each in self.exporters]}
-        file.parent.mkdir(parents=True, exist_ok=True)
-        made = file.with_name(f".{file.name}.{os.getpid()}")
-        made.write_text(json.dumps(found, indent=1) + "\n")
-        made.replace(file)
-
     def tick(self) -> None:
         """Moves every node to the present."""
         now = time.time() - self._epoch
@@ -141,8 +131,8 @@ class Cluster:
             (self.directory / f"{tree.node.spec.name}.log").unlink(missing_ok=True)
 
 
-def run(directory: Path, specs: Sequence[Spec], seed: int, announce: Path, period: float) -> None:
-    """Runs a cluster until SIGTERM or SIGINT."""
+def run(directory: Path, specs: Sequence[Spec], seed: int, file: Path, period: float) -> None:
+    """Runs a cluster until SIGTERM or SIGINT; its exporters stand in `file` meanwhile."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -151,10 +141,10 @@ def run(directory: Path, specs: Sequence[Spec], seed: int, announce: Path, perio
     try:
         with Cluster(directory, specs, seed) as cluster:
             cluster.wait()
-            cluster.announce(announce)
+            announce.write(file, [(each.name, each.url) for each in cluster.exporters])
             cluster.run(period, stop)
     finally:
-        announce.unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
         if made:
             shutil.rmtree(directory, ignore_errors=True)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from numasim import cgroups, kubelet, sysfs
+from numacore.usage import MemoryUse
+from numasim import cgroups, kubelet, sysfs, usage
 from numasim.files import Tree, lines
 from numasim.node import Node
 
-HZ = 100
 KIB = 1024
 
 
@@ -86,34 +86,34 @@ def _cpuinfo(node: Node) -> str:
 def update(tree: Tree, node: Node, boot: float) -> None:
     """Brings CPU times and memory up to date. `boot`: wall clock of the node's start, seconds since 1970."""
     tree.keep("proc/stat", _stat(node, boot))
-    memory = _memory(node)
-    tree.keep("proc/meminfo", _meminfo(node, memory))
-    if node.topology.numa:
-        for numa in node.topology.numa_ids:
-            folder = f"{sysfs.NODE}/node{numa}"
-            tree.keep(f"{folder}/meminfo", _node_meminfo(node, numa, memory[numa]))
-            tree.keep(f"{folder}/numastat", _numastat(node, numa))
-        for numa, sizes in node.hugepages().items():
-            for pages in sizes:
-                place = f"{sysfs.NODE}/node{numa}/hugepages/hugepages-{pages.page_size // KIB}kB"
-                tree.keep(f"{place}/free_hugepages", f"{pages.free}\n")
+    memory = usage.memory(node)
+    tree.keep("proc/meminfo", _meminfo(memory))
+    if not node.topology.numa:
+        return
+    for numa, use in memory.items():
+        folder = f"{sysfs.NODE}/node{numa}"
+        tree.keep(f"{folder}/meminfo", _node_meminfo(numa, use))
+        tree.keep(f"{folder}/numastat", lines(f"{name} {value}" for name, value in use.counters.items()))
+        for pages in use.hugepages:
+            tree.keep(
+                f"{folder}/hugepages/hugepages-{pages.page_size // KIB}kB/free_hugepages", f"{pages.free}\n"
+            )
 
 
 def _stat(node: Node, boot: float) -> str:
-    elapsed = int((node.uptime + node.now) * HZ)
-    rows = [_ticks(busy, elapsed) for busy in node.meter.busy(node.now)]
-    each = "".join(f"cpu{cpu} {row}" for cpu, row in zip(node.topology.online, map(_row, rows), strict=True))
+    times = usage.cpu_times(node)
+    rows = [_split(busy, idle) for busy, idle in zip(times.busy, times.idle, strict=True)]
+    each = "".join(f"cpu{cpu} {row}" for cpu, row in zip(times.cpus, map(_row, rows), strict=True))
+    elapsed = usage.elapsed_ticks(node)
     tail = f"intr {elapsed * 40} 0 0\nctxt {elapsed * 90}\nbtime {int(boot)}\nprocesses {elapsed // 8}\n"
     rest = "procs_running 3\nprocs_blocked 0\nsoftirq 4200000 0 0 0 0 0 0 0 0 0 0\n"
     return f"cpu  {_row(tuple(map(sum, zip(*rows, strict=True))))}{each}{tail}{rest}"
 
 
-def _ticks(busy: float, elapsed: int) -> tuple[int, ...]:
+def _split(busy: int, idle: int) -> tuple[int, ...]:
     """user, system, idle, iowait, softirq of a CPU."""
-    ticks = int(busy * HZ)
-    system, soft = ticks // 6, ticks // 50
-    idle = max(0, elapsed - ticks)
-    return ticks - system - soft, system, idle - idle // 400, idle // 400, soft
+    system, soft = busy // 6, busy // 50
+    return busy - system - soft, system, idle - idle // 400, idle // 400, soft
 
 
 def _row(ticks: tuple[int, ...]) -> str:
@@ -121,38 +121,12 @@ def _row(ticks: tuple[int, ...]) -> str:
     return f"{user} 0 {system} {idle} {wait} 0 {soft} 0 0 0\n"
 
 
-def _memory(node: Node) -> dict[int, tuple[int, int, int]]:
-    """(total, anonymous, page cache) of each NUMA node, bytes; huge pages are apart."""
-    size = node.spec.machine.page_size
-    anon = dict.fromkeys(node.topology.numa_ids, 0)
-    file = dict(anon)
-    for each in node.containers():
-        for numa, pages in cgroups.pages_of(node, each).items():
-            anon[numa] += int(pages * cgroups.ANON) * size
-            file[numa] += (pages - int(pages * cgroups.ANON)) * size
-    found = {}
-    for numa in anon:
-        total = node.spec.machine.attributes.memory.get(numa) or 0
-        found[numa] = (total, anon[numa] + total // 100, file[numa] + total // 40)
-    return found
-
-
-def _huge_bytes(node: Node, numa: int) -> int:
-    return sum(p.page_size * (p.total or 0) for p in node.spec.machine.attributes.hugepages.get(numa, ()))
-
-
-def _used(node: Node, numa: int, memory: tuple[int, int, int]) -> int:
-    total, anon, file = memory
-    return min(total - total // 200, anon + file + _huge_bytes(node, numa) + total // 100)
-
-
-def _node_meminfo(node: Node, numa: int, memory: tuple[int, int, int]) -> str:
-    total, anon, file = memory
-    used = _used(node, numa, memory)
+def _node_meminfo(numa: int, use: MemoryUse) -> str:
+    total, anon, file = use.total or 0, use.anon or 0, use.file or 0
     values = {
         "MemTotal": total,
-        "MemFree": total - used,
-        "MemUsed": used,
+        "MemFree": use.free or 0,
+        "MemUsed": use.used or 0,
         "SwapCached": 0,
         "Active": anon + file // 2,
         "Inactive": file // 2,
@@ -167,46 +141,28 @@ def _node_meminfo(node: Node, numa: int, memory: tuple[int, int, int]) -> str:
         "Slab": total // 200,
     }
     rows = [f"Node {numa} {name + ':':<15} {value // KIB:>8} kB" for name, value in values.items()]
-    huge = node.hugepages().get(numa, ())
-    standard = next((p for p in huge if p.page_size == 2 << 20), None)
+    standard = next((pages for pages in use.hugepages if pages.page_size == 2 << 20), None)
     if standard is not None:
-        rows += [
-            f"Node {numa} HugePages_Total: {standard.total:>5}",
-            f"Node {numa} HugePages_Free:  {standard.free:>5}",
-        ]
+        rows.append(f"Node {numa} HugePages_Total: {standard.total:>5}")
+        rows.append(f"Node {numa} HugePages_Free:  {standard.free:>5}")
         rows.append(f"Node {numa} HugePages_Surp:      0")
     return lines(rows)
 
 
-def _meminfo(node: Node, memory: dict[int, tuple[int, int, int]]) -> str:
-    total = sum(each[0] for each in memory.values())
-    used = sum(_used(node, numa, each) for numa, each in memory.items())
-    cached = sum(each[2] for each in memory.values())
+def _meminfo(memory: dict[int, MemoryUse]) -> str:
+    total, free = (
+        sum(use.total or 0 for use in memory.values()),
+        sum(use.free or 0 for use in memory.values()),
+    )
+    cached = sum(use.file or 0 for use in memory.values())
     values = {
         "MemTotal": total,
-        "MemFree": total - used,
-        "MemAvailable": total - used + cached * 3 // 4,
+        "MemFree": free,
+        "MemAvailable": free + cached * 3 // 4,
         "Buffers": total // 2000,
         "Cached": cached,
         "SwapTotal": 0,
         "SwapFree": 0,
-        "AnonPages": sum(each[1] for each in memory.values()),
+        "AnonPages": sum(use.anon or 0 for use in memory.values()),
     }
     return lines(f"{name + ':':<15} {value // KIB:>8} kB" for name, value in values.items())
-
-
-def _numastat(node: Node, numa: int) -> str:
-    """Allocations since boot: they go with the memory in use and with time; few go astray."""
-    elapsed = int(node.uptime + node.now)
-    memory = node.spec.machine.attributes.memory.get(numa) or 0
-    hit = elapsed * (memory // (32 << 20)) if memory else 0
-    away = hit // (40 + 7 * (numa % 5))
-    values = {
-        "numa_hit": hit,
-        "numa_miss": away // 9,
-        "numa_foreign": away // 11,
-        "interleave_hit": 4000 + numa if memory else 0,
-        "local_node": hit - away,
-        "other_node": away,
-    }
-    return lines(f"{name} {value}" for name, value in values.items())
