@@ -19,7 +19,9 @@ pages = get_asgi_application()  # before the imports below: they need the apps t
 
 from numaweb.origins import SameOrigin  # noqa: E402
 
-hub: Any = getattr(import_module("monitoring.live"), "hub", None) if util.find_spec("monitoring.live") else None
+hub: Any = (
+    getattr(import_module("monitoring.live"), "hub", None) if util.find_spec("monitoring.live") else None
+)
 sockets: Any = []
 if util.find_spec("monitoring.routing"):
     sockets = import_module("monitoring.routing").websocket_urlpatterns

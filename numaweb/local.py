@@ -22,6 +22,7 @@ from django.conf import settings
 from django.core.management import call_command
 
 from monitoring import services
+from monitoring.services import EndpointSpec
 from numaweb import bootstrapping, celery, children, server
 
 log = logging.getLogger(__name__)
@@ -34,13 +35,6 @@ HERE, SIMULATED = "this-machine", "simulated"
 
 class StartError(Exception):
     """Something that local mode needs did not start; the text names it and the remedy."""
-
-
-class Endpoint(msgspec.Struct, frozen=True):
-    """Where an exporter of one node answers, as the simulator announces it."""
-
-    name: str
-    url: str
 
 
 Say = Callable[[str], None]
@@ -76,10 +70,10 @@ def register(stack: contextlib.ExitStack, say: Say) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
     say("Exporter: this machine")
-    services.ensure_cluster(HERE, [exporter(stack, folder)])
+    services.ensure_cluster(HERE, socket.gethostname(), "plain", [exporter(stack, folder)])
     if settings.NUMAWEB_SIMULATED_NODES:
         say(f"Simulated cluster: {settings.NUMAWEB_SIMULATED_NODES} servers")
-        services.ensure_cluster(SIMULATED, simulation(stack, folder))
+        services.ensure_cluster(SIMULATED, "Simulated", "simulated", simulation(stack, folder))
 
 
 def start(stack: contextlib.ExitStack, child: children.Child) -> None:
@@ -87,14 +81,14 @@ def start(stack: contextlib.ExitStack, child: children.Child) -> None:
     stack.callback(child.stop)
 
 
-def exporter(stack: contextlib.ExitStack, folder: Path) -> Endpoint:
+def exporter(stack: contextlib.ExitStack, folder: Path) -> EndpointSpec:
     port = children.free_port()
     arguments = ["numaagent", "exporter", "--listen", f"127.0.0.1:{port}"]
     start(stack, children.Child("exporter", arguments, folder / "exporter.log"))
-    return Endpoint(socket.gethostname(), f"http://127.0.0.1:{port}")
+    return EndpointSpec(f"http://127.0.0.1:{port}", socket.gethostname())
 
 
-def simulation(stack: contextlib.ExitStack, folder: Path) -> list[Endpoint]:
+def simulation(stack: contextlib.ExitStack, folder: Path) -> list[EndpointSpec]:
     announced = folder / "simulated.json"
     arguments = ["numasim", "run", "--dir", str(folder / "simulated"), "--announce", str(announced)]
     arguments += ["--nodes", str(settings.NUMAWEB_SIMULATED_NODES), "--seed", "1"]
@@ -103,7 +97,7 @@ def simulation(stack: contextlib.ExitStack, folder: Path) -> list[Endpoint]:
     return wait_for_announcement(announced, child.log_file)
 
 
-def wait_for_announcement(file: Path, log_file: Path) -> list[Endpoint]:
+def wait_for_announcement(file: Path, log_file: Path) -> list[EndpointSpec]:
     deadline = time.monotonic() + ANNOUNCE_SECONDS
     while time.monotonic() < deadline:
         with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):  # not written, or not wholly
@@ -114,11 +108,11 @@ def wait_for_announcement(file: Path, log_file: Path) -> list[Endpoint]:
     raise StartError(f"The simulated cluster did not start within {ANNOUNCE_SECONDS:.0f} s; see {log_file}.")
 
 
-def endpoints(content: bytes) -> list[Endpoint]:
+def endpoints(content: bytes) -> list[EndpointSpec]:
     """A JSON array of {"name", "url"}, or one such object a line."""
     if content.lstrip().startswith(b"["):
-        return msgspec.json.decode(content, type=list[Endpoint])
-    return msgspec.json.decode_lines(content, type=Endpoint)
+        return msgspec.json.decode(content, type=list[EndpointSpec])
+    return msgspec.json.decode_lines(content, type=EndpointSpec)
 
 
 @contextlib.contextmanager

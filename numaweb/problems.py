@@ -35,9 +35,7 @@ def details(status: int, detail: str, **extra: Any) -> dict[str, Any]:
 
 def answer(request: HttpRequest, status: int, title: str, detail: str, remedy: str) -> HttpResponse:
     if request.path.startswith(API_PREFIX):
-        return JsonResponse(
-            details(status, detail), status=status, content_type=CONTENT_TYPE
-        )
+        return JsonResponse(details(status, detail), status=status, content_type=CONTENT_TYPE)
     context = {"status": status, "title": title, "detail": detail, "remedy": remedy}
     # The page of an unexpected error asks for nothing that may be what failed: no user, no menu, no database.
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -285,18 +285,34 @@ NUMAWEB_COLLECT_TIMEOUT = env.number("NUMAWEB_COLLECT_TIMEOUT", 2.0, low=0.1, hi
 NUMAWEB_COLLECT_CONCURRENCY = env.integer("NUMAWEB_COLLECT_CONCURRENCY", 64, low=1, high=1024)
 NUMAWEB_COLLECT_BYTES = env.integer("NUMAWEB_COLLECT_BYTES", 2 * 1024 * 1024, low=65536)  # per answer
 NUMAWEB_COLLECT_LEASE = env.number("NUMAWEB_COLLECT_LEASE", 10.0, low=0.5, high=600)  # seconds without a beat
-NUMAWEB_COLLECT_REFRESH = env.number("NUMAWEB_COLLECT_REFRESH", 30.0, low=0.5)  # seconds between a node's reports
-NUMAWEB_COLLECT_BACKOFF = env.number("NUMAWEB_COLLECT_BACKOFF", 60.0, low=0.5)  # longest pause of a failing endpoint
+NUMAWEB_COLLECT_REFRESH = env.number(
+    "NUMAWEB_COLLECT_REFRESH", 30.0, low=0.5
+)  # seconds between a node's reports
+NUMAWEB_COLLECT_BACKOFF = env.number(
+    "NUMAWEB_COLLECT_BACKOFF", 60.0, low=0.5
+)  # longest pause of a failing endpoint
 NUMAWEB_HISTORY_STEP = env.integer("NUMAWEB_HISTORY_STEP", 10, low=1, high=60)  # seconds of one sample
-NUMAWEB_LIVE_TICK = env.number("NUMAWEB_LIVE_TICK", 1.0, low=0.05, high=60)  # seconds between ticks of the overview
+NUMAWEB_LIVE_TICK = env.number(
+    "NUMAWEB_LIVE_TICK", 1.0, low=0.05, high=60
+)  # seconds between ticks of the overview
 NUMAWEB_LIVE_WATCH = env.number("NUMAWEB_LIVE_WATCH", 10.0, low=0.1, high=60)  # seconds between signs of life
-NUMAWEB_LIVE_STALL = env.number("NUMAWEB_LIVE_STALL", 8.0, low=0.1)  # seconds until a browser that reads nothing is closed
-NUMAWEB_LIVE_SESSIONS = env.number("NUMAWEB_LIVE_SESSIONS", 4.0, low=0.1, high=5)  # seconds until a sign-out is seen
-NUMAWEB_LIVE_RECHECK = env.number("NUMAWEB_LIVE_RECHECK", 60.0, low=0.1, high=60)  # seconds until lost rights are seen
-NUMAWEB_LIVE_PER_USER = env.integer("NUMAWEB_LIVE_PER_USER", 50, low=1)  # WebSockets of one user at one process
+NUMAWEB_LIVE_STALL = env.number(
+    "NUMAWEB_LIVE_STALL", 8.0, low=0.1
+)  # seconds until a browser that reads nothing is closed
+NUMAWEB_LIVE_SESSIONS = env.number(
+    "NUMAWEB_LIVE_SESSIONS", 4.0, low=0.1, high=5
+)  # seconds until a sign-out is seen
+NUMAWEB_LIVE_RECHECK = env.number(
+    "NUMAWEB_LIVE_RECHECK", 60.0, low=0.1, high=60
+)  # seconds until lost rights are seen
+NUMAWEB_LIVE_PER_USER = env.integer(
+    "NUMAWEB_LIVE_PER_USER", 50, low=1
+)  # WebSockets of one user at one process
 NUMAWEB_LIVE_TICK = env.number("NUMAWEB_LIVE_TICK", 1.0, low=0.05, high=60)  # seconds between live messages
 NUMAWEB_LIVE_WATCH = env.number("NUMAWEB_LIVE_WATCH", 5.0, low=0.05, high=60)  # seconds between signs of life
-NUMAWEB_LIVE_STALL = env.number("NUMAWEB_LIVE_STALL", 15.0, low=0.1, high=600)  # seconds a browser may not read
+NUMAWEB_LIVE_STALL = env.number(
+    "NUMAWEB_LIVE_STALL", 15.0, low=0.1, high=600
+)  # seconds a browser may not read
 NUMAWEB_LIVE_PER_USER = env.integer("NUMAWEB_LIVE_PER_USER", 20, low=1, high=1000)
 NUMAWEB_OCCUPIED_PERCENT = env.number("NUMAWEB_OCCUPIED_PERCENT", 10.0, low=0, high=100)
 NUMAWEB_PROMETHEUS_URL = env.url("NUMAWEB_PROMETHEUS_URL", "", schemes=("http", "https"))

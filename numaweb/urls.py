@@ -24,7 +24,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("policies.urls")),
 ]
 if settings.NUMAWEB_OIDC:
-    urlpatterns.append(path("accounts/oidc/", include("allauth.socialaccount.providers.openid_connect.urls")))
+    urlpatterns.append(path("accounts/", include("numaweb.oidc")))
 for prefix, module in (("api/v1/", "monitoring.api.urls"), ("", "monitoring.urls")):
     parent = module.rpartition(".")[0]
     if util.find_spec(parent) and util.find_spec(module):

@@ -17,6 +17,13 @@ from policies import seal
 
 
 @pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A file, as in real life: threads wait for each other there, and fail at once on SQLite's shared memory."""
+    if connection.vendor == "sqlite":
+        connection.settings_dict["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+
+
+@pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
     """Tests that commit are cleaned up by emptying tables, which the audit log's seal would refuse."""
     with django_db_blocker.unblock():
