@@ -38,6 +38,10 @@ class Part(NamedTuple):
     url: str
     server: Server
 
+    def database(self, name: str) -> str:
+        """The address of another database of the same server: a name for PostgreSQL, a number for Redis."""
+        return f"{self.url.rpartition('/')[0]}/{name}"
+
 
 @contextlib.contextmanager
 def postgres() -> Iterator[Part]:

@@ -6,8 +6,13 @@ Each fixture starts its server when the first test asks for it, and stops it at 
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
+from django.db import connections
+from django.db.backends.postgresql.base import DatabaseWrapper
+from pytest_django import DjangoDbBlocker
 
+from numaweb.connections import postgres as postgres_settings
 from tests import servers, stack
 
 SECRET_KEY = "only-for-tests-" * 5
@@ -55,3 +60,33 @@ def web(folder: Path, surroundings: dict[str, str]) -> Iterator[stack.Part]:
 def worker(folder: Path, surroundings: dict[str, str]) -> Iterator[servers.Server]:
     with stack.worker(folder, surroundings) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def migrated(postgres: stack.Part) -> str:
+    """The name of a migrated database that is copied for each test of `on_postgres`."""
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE migrated")
+    settings = {"NUMAWEB_DATABASE_URL": postgres.database("migrated"), "NUMAWEB_SECRET_KEY": SECRET_KEY}
+    stack.manage(stack.environment(**settings), "migrate")
+    return "migrated"
+
+
+@pytest.fixture
+def on_postgres(postgres: stack.Part, migrated: str, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The models of this very process live in a PostgreSQL database of their own during the test."""
+    before, before_settings = connections["default"], connections.settings["default"]
+    settings = {"default": postgres_settings(postgres.database("models"), pool=8)}
+    with django_db_blocker.unblock(), psycopg.connect(postgres.url, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE models TEMPLATE {migrated}")
+        connections.settings["default"] = connections.configure_settings(settings)["default"]
+        models = DatabaseWrapper(connections.settings["default"])
+        connections["default"] = models
+        try:
+            yield
+        finally:
+            models.close()
+            models.close_pool()
+            connections.settings["default"] = before_settings
+            connections["default"] = before  # an SQLite database in memory lives as long as its connection
+            server.execute("DROP DATABASE models WITH (FORCE)")

@@ -4,6 +4,9 @@ import urllib.request
 from pathlib import Path
 
 import psycopg
+import pytest
+from django.contrib.auth.models import Group
+from django.db import connection
 from redis import Redis
 
 from tests import servers, stack
@@ -42,3 +45,10 @@ def test_it_starts_a_killed_server_again_at_the_same_place(tmp_path: Path) -> No
         part.server.start()
         with Redis.from_url(part.url) as client:
             assert client.ping()
+
+
+@pytest.mark.parametrize("turn", ["first", "second"])
+def test_it_puts_models_into_postgresql_and_takes_them_out_again(turn: str, on_postgres: None) -> None:
+    assert connection.vendor == "postgresql"
+    assert not Group.objects.exists()
+    Group.objects.create(name=turn)
