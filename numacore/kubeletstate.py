@@ -75,6 +75,8 @@ class Kubelet(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     allocatable_memory: tuple[MemoryBlock, ...] | None = None
     cpu_state: CpuManagerState | None = None
     memory_state: MemoryManagerState | None = None
+    stale_since: float | None = None
+    """When the PodResources socket last answered, seconds since 1970, if it fails now and its last answer is shown."""
 
     def asked(self, field: str, default: str) -> str:
         """A text setting as asked for, or the kubelet's default where nobody asks."""

@@ -1,0 +1,191 @@
+"""What the exporter knows of its node, kept up to date: the survey of the slow half and readings of all that moves.
+
+A reading is shared by everybody who asks within half a second, so ten collectors cost what one costs. The exporter's
+own readings, one for each period, give the rates of `/metrics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from numaagent.config import Config
+from numaagent.exporter.survey import Survey, Surveyor
+from numaagent.readers import containeruse, cputimes, kept, memory
+from numaagent.readers.files import Files
+from numacore import facts, report, usage, wire
+from numacore.usage import ContainerUse, Usage
+from numacore.wire import Exporter, Packed, Snapshot
+
+FRESH = 0.5
+"""Seconds for which a reading serves further callers."""
+VERSION = "0.1.0"
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """One reading of everything that moves. `rows`: ticks of each CPU by mode, as `cputimes` gives them."""
+
+    taken: float
+    monotonic: float
+    survey: Survey
+    rows: list[list[int]]
+    usage: Packed[Usage]
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """The exporter's last interval: its newest own reading, and the figures over the time since the one before.
+
+    Of the first reading alone there are no rates.
+    """
+
+    reading: Reading
+    report: report.NodeReport
+
+
+class Node:
+    """Reads one node. Not for several threads at once; `survey` alone may run beside the rest."""
+
+    def __init__(self, config: Config, *, started: float) -> None:
+        self._config = config
+        self.files = Files(config.roots.root)
+        self._surveyor = Surveyor(config, self.files)
+        self._cpu = cputimes.Reader(self.files, config.roots)
+        self._kept = kept.Kept(self.files, kept.descriptor_budget())
+        self._use = containeruse.Reader(self.files, self._kept)
+        self._started = started
+        self._survey: Survey | None = None
+        self._newest: Reading | None = None
+        self._own: Reading | None = None
+        self.interval: Interval | None = None
+
+    def survey(self, now: float, wall: float) -> Survey:
+        """The slow half, for a thread; its result goes to `adopt`."""
+        return self._surveyor.survey(now, wall)
+
+    def adopt(self, found: Survey) -> None:
+        """Reads from now on what a survey found."""
+        before = self._survey
+        self._survey = found
+        if before is not None and before.containers is found.containers and before.machine is found.machine:
+            return
+        self._newest = None
+        self._kept.ended = False
+        containers = found.containers.value.containers
+        self._use.watch(found.trees, found.machine.value.topology, containers)
+        self._kept.watch(self._use.wanted() | {file for place in found.places for file in place.files()})
+
+    @property
+    def outdated(self) -> bool:
+        """Whether a container was found to have ended since the last survey."""
+        return self._kept.ended
+
+    def read(self, now: float, wall: float) -> Reading:
+        """Everything that moves, at most half a second old."""
+        newest = self._newest
+        if newest is not None and 0 <= now - newest.monotonic < FRESH:
+            return newest
+        survey = self._survey
+        if survey is None:
+            survey = self.survey(now, wall)
+            self.adopt(survey)
+        rows = self._cpu.rows()
+        moved = Usage(
+            containers_of=survey.containers.hash,
+            cpu=self._cpu.times(rows),
+            memory=self._memory(survey),
+            containers=_with_maps(self._use.read(), survey),
+        )
+        self._newest = Reading(wall, now, survey, rows, wire.Packed(moved))
+        return self._newest
+
+    def sample(self, now: float, wall: float) -> None:
+        """The exporter's own reading, once for each period."""
+        reading, before = self.read(now, wall), self._own
+        if before is None or reading.monotonic > before.monotonic:
+            self._own = reading
+            self.interval = Interval(reading, _report(before, reading))
+
+    def age(self, now: float) -> float | None:
+        """Seconds since the exporter's own last reading; None before the first one."""
+        return None if self._own is None else now - self._own.monotonic
+
+    def snapshot(self, now: float, wall: float, have: Mapping[str, str]) -> Snapshot:
+        """One answer for a caller that has the sections `have`."""
+        reading = self.read(now, wall)
+        survey = reading.survey
+        return Snapshot(
+            version=wire.VERSION,
+            exporter=self.exporter(survey),
+            taken=reading.taken,
+            monotonic=reading.monotonic,
+            sections={
+                wire.MACHINE: survey.machine.section(have.get(wire.MACHINE)),
+                wire.KUBELET: survey.kubelet.section(have.get(wire.KUBELET)),
+                wire.CONTAINERS: survey.containers.section(have.get(wire.CONTAINERS)),
+                wire.USAGE: reading.usage.section(have.get(wire.USAGE)),
+            },
+            problems=self.files.problems.listed(),
+        )
+
+    def exporter(self, survey: Survey) -> Exporter:
+        """Who speaks."""
+        return Exporter(
+            node=self.name(survey),
+            machine_id=survey.identity.machine_id,
+            boot_id=survey.identity.boot_id,
+            version=VERSION,
+            started=self._started,
+        )
+
+    def name(self, survey: Survey) -> str:
+        """The node's name: told, else the host's, else that of the recorded tree."""
+        root = self._config.roots.root.rpartition("/")[2]
+        return self._config.node or survey.identity.hostname or root or "localhost"
+
+    def close(self) -> None:
+        """Closes every file and connection."""
+        self._surveyor.close()
+        self._cpu.close()
+        self._kept.close()
+
+    def _memory(self, survey: Survey) -> dict[int, usage.MemoryUse]:
+        source = self.files.reader("memory")
+
+        def fetch(path: str) -> bytes | None:
+            return self._kept.data(source, path)
+
+        return {place.node: memory.use(fetch, place) for place in survey.places}
+
+
+def _with_maps(use: ContainerUse, survey: Survey) -> ContainerUse:
+    """Fills in pages that only the processes' `numa_maps` tell."""
+    if not survey.numa_maps:
+        return use
+    nodes = survey.machine.value.topology.numa_ids
+    columns = {node: list(use.pages.get(node, (None,) * len(use.memory))) for node in nodes}
+    for i, pages in enumerate(survey.numa_maps):
+        if pages and all(column[i] is None for column in columns.values()):
+            for node, column in columns.items():
+                column[i] = pages.get(node, 0)
+    return msgspec.structs.replace(use, pages={node: tuple(column) for node, column in columns.items()})
+
+
+def _rates(before: Reading, after: Reading) -> usage.Rates:
+    ids = [[each.id for each in reading.survey.containers.value.containers] for reading in (before, after)]
+    seconds = after.monotonic - before.monotonic
+    return usage.rates(before.usage.value, ids[0], after.usage.value, ids[1], seconds)
+
+
+def _report(before: Reading | None, after: Reading) -> report.NodeReport:
+    machine = after.survey.machine.value
+    return report.node_report(
+        facts.Facts(
+            topology=machine.topology,
+            attributes=machine.attributes,
+            kubelet=after.survey.kubelet.value,
+            containers=after.survey.containers.value.containers,
+            usage=after.usage.value,
+            rates=_rates(before, after) if before else None,
+        )
+    )

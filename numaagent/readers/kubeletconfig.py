@@ -1,0 +1,149 @@
+"""What the kubelet was asked to do: its configuration file, drop-ins and flags, each setting with where it was asked.
+
+Flags beat drop-ins, drop-ins beat the file (KEP-3983). Lists are replaced whole, tables merge by key; a flag replaces a
+whole table except feature gates, which merge (kubelet cmd/kubelet/app/server.go, kubeletConfigFlagPrecedence).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from numaagent.config import Roots
+from numaagent.readers import yamlfile
+from numaagent.readers.files import Files, Source
+from numacore.kubeletstate import Setting
+
+NOT_SETTINGS = ("apiVersion", "kind", "staticPodURLHeader")
+"""Left out: what the document is, and headers that may hold a password."""
+
+
+def read(
+    files: Files, roots: Roots, path: str, drop_ins: str | None, flags: dict[str, str], *, required: bool
+) -> dict[str, Setting]:
+    """Every setting that somebody asked for, by its field of KubeletConfiguration v1beta1."""
+    source = files.reader("kubelet-config")
+    found: dict[str, Setting] = {}
+    _merge(found, _table(source, path, required), "file", roots.shown(path))
+    if drop_ins is not None:
+        names = (name for name in source.names(drop_ins, required=True) if name.endswith(".conf"))
+        for name in sorted(names):
+            place = f"{drop_ins}/{name}"
+            _merge(found, _table(source, place, True), "drop-in", roots.shown(place))
+    for name, text in flags.items():
+        if name in FLAGS:
+            _flag(found, source, name, text)
+    return found
+
+
+def _table(source: Source, path: str, required: bool) -> dict[str, object]:
+    table = yamlfile.table(source, path, required=required) or {}
+    return {
+        _printable(name): _plain(value)
+        for name, value in table.items()
+        if name not in NOT_SETTINGS and value is not None
+    }
+
+
+def _plain(value: object) -> object:
+    """YAML knows dates, sets and endless numbers, JSON does not; Kubernetes reads its files as JSON."""
+    if isinstance(value, dict):
+        return {_printable(str(name)): _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, str):
+        return _printable(value)
+    if value is None or isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < 1 << 63):
+        return value
+    return str(value)
+
+
+def _printable(text: str) -> str:
+    """YAML can write half a surrogate pair, which no JSON can hold."""
+    return text.encode(errors="replace").decode()
+
+
+def _merge(found: dict[str, Setting], table: dict[str, object], source: str, where: str) -> None:
+    for name, value in table.items():
+        before = found.get(name)
+        if before is not None and isinstance(before.value, dict) and isinstance(value, dict):
+            value = {**before.value, **value}
+        found[name] = Setting(value, "drop-in" if source == "drop-in" else "file", where)
+
+
+def _flag(found: dict[str, Setting], source: Source, name: str, text: str) -> None:
+    field, parse = FLAGS[name]
+    try:
+        value = parse(text)
+    except ValueError:
+        source.fail(f"--{name}", f"{text[:60]!r} is not a value of this flag")
+        return
+    before = found.get(field)
+    if (
+        field == "featureGates"
+        and before is not None
+        and isinstance(before.value, dict)
+        and isinstance(value, dict)
+    ):
+        value = {**before.value, **value}
+    found[field] = Setting(value, "flag", f"--{name}")
+
+
+def _pairs(text: str) -> dict[str, object]:
+    """`a=1,b=2`"""
+    found: dict[str, object] = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise ValueError(part)
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _gates(text: str) -> dict[str, object]:
+    return {name: str(value).lower() in ("true", "1", "t") for name, value in _pairs(text).items()}
+
+
+def _thresholds(text: str) -> dict[str, object]:
+    """`memory.available<100Mi,nodefs.available<10%`"""
+    parts = (part.partition("<") for part in filter(None, text.split(",")))
+    return {name.strip(): value.strip() for name, _, value in parts}
+
+
+def _reserved_memory(text: str) -> list[object]:
+    """`0:memory=1Gi,hugepages-2Mi=1Gi;1:memory=2Gi`"""
+    found: list[object] = []
+    for part in filter(None, text.split(";")):
+        node, colon, limits = part.partition(":")
+        if not colon:
+            raise ValueError(part)
+        found.append({"numaNode": int(node), "limits": _pairs(limits)})
+    return found
+
+
+def _switch(text: str) -> bool:
+    return text.lower() in ("true", "1", "t")
+
+
+FLAGS: dict[str, tuple[str, Callable[[str], object]]] = {
+    "cpu-manager-policy": ("cpuManagerPolicy", str),
+    "cpu-manager-policy-options": ("cpuManagerPolicyOptions", _pairs),
+    "cpu-manager-reconcile-period": ("cpuManagerReconcilePeriod", str),
+    "memory-manager-policy": ("memoryManagerPolicy", str),
+    "reserved-memory": ("reservedMemory", _reserved_memory),
+    "topology-manager-policy": ("topologyManagerPolicy", str),
+    "topology-manager-policy-options": ("topologyManagerPolicyOptions", _pairs),
+    "topology-manager-scope": ("topologyManagerScope", str),
+    "reserved-cpus": ("reservedSystemCPUs", str),
+    "system-reserved": ("systemReserved", _pairs),
+    "kube-reserved": ("kubeReserved", _pairs),
+    "system-reserved-cgroup": ("systemReservedCgroup", str),
+    "kube-reserved-cgroup": ("kubeReservedCgroup", str),
+    "eviction-hard": ("evictionHard", _thresholds),
+    "enforce-node-allocatable": ("enforceNodeAllocatable", lambda text: text.split(",")),
+    "feature-gates": ("featureGates", _gates),
+    "cgroup-driver": ("cgroupDriver", str),
+    "cgroup-root": ("cgroupRoot", str),
+    "cpu-cfs-quota": ("cpuCFSQuota", _switch),
+    "max-pods": ("maxPods", int),
+}
+"""Flags that place containers or reserve resources, with their fields (kubelet cmd/kubelet/app/options)."""
