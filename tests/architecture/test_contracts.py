@@ -29,6 +29,8 @@ INNOCENT = {
     "monitoring/tasks.py": "from monitoring import services\n",
     "policies/models.py": "from monitoring import models\n",
     "policies/views.py": "from policies import models\nfrom monitoring import selectors\n",
+    "numaweb/env.py": "import os\n",
+    "numaweb/settings.py": "from numaweb import env\n",
     "numaweb/urls.py": "from policies import views\n",
 }
 
@@ -60,6 +62,8 @@ TRESPASSES = [
     ("monitoring", "monitoring/utils.py", "", "monitoring.utils"),
     ("policies", "policies/models.py", "from policies import views", "policies.models -> policies.views"),
     ("policies", "policies/common.py", "", "policies.common"),
+    ("no-circles", "numaweb/env.py", "from numaweb import settings", "No cycles are allowed in numaweb."),
+    ("settings", "numaweb/settings.py", "from monitoring import models", "settings -> monitoring.models"),
     ("models-are-bare", "monitoring/models.py", "import celery", "monitoring.models -> celery"),
 ]
 
