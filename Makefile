@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 # The newest interpreter that the lock files were made for.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-ADDRESS ?= 0.0.0.0:30881
+ADDRESS ?=
 
 UNIT_TESTS = $(filter-out tests/services tests/browser,$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/.)))))
 OURS = numacore numaagent numasim numaweb monitoring policies
@@ -23,9 +23,13 @@ help: ## this list
 # ---------------------------------------------------------------- run
 
 .PHONY: run
-run: env assets messages ## this machine and a simulated cluster on port 30881 (ADDRESS=...)
-	@$(call say,Starting numaweb on $(ADDRESS); Ctrl-C ends everything)
-	exec $(BIN)/python manage.py local --listen $(ADDRESS)
+run: env assets messages ## this machine and a simulated cluster on port 30881 (ADDRESS=host:port)
+	@$(call say,Starting numaweb; Ctrl-C ends everything)
+	if [ -n "$(ADDRESS)" ]; then
+		address="$(ADDRESS)"
+		export NUMAWEB_LISTEN="$${address%:*}" NUMAWEB_PORT="$${address##*:}"
+	fi
+	exec $(BIN)/python manage.py local
 
 # ---------------------------------------------------------------- what everything stands on
 

@@ -124,19 +124,15 @@ def manage(surroundings: Mapping[str, str], *arguments: str) -> str:
 
 @contextlib.contextmanager
 def web(folder: Path, surroundings: Mapping[str, str]) -> Iterator[Part]:
-    """The web process under uvicorn, alive and not necessarily ready."""
+    """The web process, alive and not necessarily ready."""
     port = servers.free_port()
     url = f"http://127.0.0.1:{port}"
-    command = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "numaweb.asgi:application",
-        "--host=127.0.0.1",
-        f"--port={port}",
-    ]
-    ready = Server(command, folder, lambda _: servers.answers(f"{url}/healthz"), environment=surroundings)
-    with servers.running(ready) as server:
+    listen = {"NUMAWEB_LISTEN": "127.0.0.1", "NUMAWEB_PORT": str(port)}
+    command = [sys.executable, str(servers.ROOT / "manage.py"), "serve"]
+    alive = Server(
+        command, folder, lambda _: servers.answers(f"{url}/healthz"), environment={**surroundings, **listen}
+    )
+    with servers.running(alive) as server:
         yield Part(url, server)
 
 
