@@ -22,8 +22,8 @@ from django.db import DatabaseError
 
 from monitoring import hot
 from monitoring.hot import StoreError
-from monitoring.live import bus as buses
 from monitoring.live import guard, payloads
+from monitoring.live.bus import CellsNews, News, NodeNews, bus
 from monitoring.live.mailbox import Mailbox
 from monitoring.live.topics import NodeTopic, OverviewTopic, Topic
 
@@ -51,7 +51,7 @@ class Hub:
     async def start(self) -> None:
         """Begins to receive. Called once, when the server starts."""
         self.ending = False
-        self._keep(buses.bus().run(self))
+        self._keep(bus().run(self))
         self._keep(self._every(lambda: float(settings.NUMAWEB_LIVE_TICK), self._beat))
         self._keep(self._every(lambda: float(settings.NUMAWEB_LIVE_WATCH), self._watch))
         self._keep(self._every(lambda: float(settings.NUMAWEB_LIVE_SESSIONS), self._end_sessions))
@@ -145,12 +145,12 @@ class Hub:
 
     # News ----------------------------------------------------------------------------------------------------
 
-    def heard(self, news: buses.News) -> None:
+    def heard(self, news: News) -> None:
         """Called by the bus."""
-        if isinstance(news, buses.CellsNews):
+        if isinstance(news, CellsNews):
             if overview := self._overviews.get(news.cluster):
                 overview.take(news.block)
-        elif isinstance(news, buses.NodeNews):
+        elif isinstance(news, NodeNews):
             if node := self._nodes.get(news.tick.node):
                 node.take(news.tick)
         elif overview := self._overviews.get(news.cluster):
