@@ -81,7 +81,7 @@ class Several(df.Filter):
         if not value:
             return qs
         wanted = ["" if text == UNKNOWN else text for text in value]
-        return self.get_method(qs)(**{f"{self.field_name}__in": wanted})
+        return qs.filter(**{f"{self.field_name}__in": wanted})
 
 
 class Cross(df.Filter):
@@ -103,10 +103,15 @@ class Presence(df.ChoiceFilter):
         super().__init__(choices=PRESENCE, **rest)
 
     def filter(self, qs: QuerySet[Model], value: str) -> QuerySet[Model]:
-        tests = {"true": {"gt": 0}, "false": {"exact": 0}, UNKNOWN: {"isnull": True}}
-        for lookup, operand in tests.get(value, {}).items():
-            qs = qs.filter(**{f"{self.field_name}__{lookup}": operand})
-        return qs
+        tests: dict[str, tuple[str, Any]] = {
+            "true": ("gt", 0),
+            "false": ("exact", 0),
+            UNKNOWN: ("isnull", True),
+        }
+        if value not in tests:
+            return qs
+        lookup, operand = tests[value]
+        return qs.filter(**{f"{self.field_name}__{lookup}": operand})
 
 
 class Flag(df.ChoiceFilter):

@@ -8,7 +8,9 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.i18n import set_language
 
+from monitoring.api import urls as api
 from numaweb import signin
+from policies import audit
 
 handler400 = "numaweb.problems.bad_request"
 handler403 = "numaweb.problems.forbidden"
@@ -22,10 +24,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("language/", login_not_required(set_language), name="set_language"),
     path("admin/", admin.site.urls),
     path("", include("policies.urls")),
+    path("api/v1/", include((api.patterns(audit.record_request), "api"))),
 ]
 if settings.NUMAWEB_OIDC:
     urlpatterns.append(path("accounts/", include("numaweb.oidc")))
-for prefix, module in (("api/v1/", "monitoring.api.urls"), ("", "monitoring.urls")):
+for prefix, module in (("", "monitoring.urls"),):
     parent = module.rpartition(".")[0]
     if util.find_spec(parent) and util.find_spec(module):
         urlpatterns.append(path(prefix, include(module)))

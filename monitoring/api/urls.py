@@ -1,0 +1,40 @@
+"""Addresses of the API below /api/v1/. The project includes `patterns` and hands in where changes are recorded."""
+
+from django.urls import URLPattern, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from monitoring.api import changes, cluster, lists, node, root
+
+app_name = "api"
+
+
+def patterns(record: changes.Record) -> list[URLPattern]:
+    """All addresses; every change goes to `record` before it is committed."""
+    in_cluster = "clusters/<slug:cluster>/"
+    of_node = f"{in_cluster}nodes/<str:node>/"
+    return [
+        path("", root.Start.as_view(), name="root"),
+        path("search/", root.Search.as_view(), name="search"),
+        path("settings/", root.Settings.as_view(), name="settings"),
+        path("schema/", SpectacularAPIView.as_view(), name="schema"),
+        path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),
+        path("clusters/", changes.Clusters.as_view(record=record), name="clusters"),
+        path(in_cluster, changes.ClusterDetail.as_view(record=record), name="cluster"),
+        path(f"{in_cluster}overview/", cluster.Overview.as_view(), name="overview"),
+        path(f"{in_cluster}fleet/", cluster.Fleet.as_view(), name="fleet"),
+        path(f"{in_cluster}nodes/", lists.Nodes.as_view(), name="cluster-nodes"),
+        path(f"{in_cluster}containers/", lists.Containers.as_view(), name="cluster-containers"),
+        path(f"{in_cluster}endpoints/", changes.Endpoints.as_view(record=record), name="cluster-endpoints"),
+        path(of_node, node.NodeReport.as_view(), name="node"),
+        path(f"{of_node}topology/", node.NodeTopology.as_view(), name="node-topology"),
+        path(f"{of_node}distances/", node.NodeDistances.as_view(), name="node-distances"),
+        path(f"{of_node}containers/", node.NodeContainers.as_view(), name="node-containers"),
+        path(f"{of_node}kubelet/", node.NodeKubelet.as_view(), name="node-kubelet"),
+        path(f"{of_node}events/", node.NodeEvents.as_view(), name="node-events"),
+        path(f"{of_node}document/", node.NodeDocument.as_view(), name="node-document"),
+        path("nodes/", lists.AllNodes.as_view(), name="nodes"),
+        path("containers/", lists.AllContainers.as_view(), name="containers"),
+        path("endpoints/", changes.AllEndpoints.as_view(), name="endpoints"),
+        path("endpoints/<int:endpoint>/", changes.EndpointDetail.as_view(record=record), name="endpoint"),
+        path("topologies/<str:topology>/", cluster.TopologyOf.as_view(), name="topology"),
+    ]
