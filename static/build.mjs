@@ -2,12 +2,14 @@
 //
 //   app.js, app.css   the design system and our own modules (entries static/src/app.*)
 //   plotly.js         charts: Plotly's core with scatter, bar and heatmap only, loaded by pages with a chart
+//   theme.js          sets light or dark before the page is painted
 //   htmx.js           partial page updates
+//   icons.svg         the icons that templates name (static/src/icons.json), as one sprite
 //   axe.js            accessibility checks, only used by tests/browser and never linked by a page
 //
 // Everything runs under a content security policy without unsafe-inline and unsafe-eval.
 
-import { copyFile, mkdir, readFile, rm, stat } from "node:fs/promises";
+import { copyFile, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -49,6 +51,12 @@ const bundles = [
   },
   {
     ...shared,
+    entryPoints: { theme: path.join(source, "theme.js") },
+    outdir: target,
+    format: "iife",
+  },
+  {
+    ...shared,
     entryPoints: { app: path.join(source, "app.css") },
     outdir: target,
     loader: { ".woff2": "file", ".svg": "dataurl" },
@@ -70,10 +78,23 @@ const bundles = [
 const copies = {
   "htmx.js": path.join(modules, "htmx.org", "dist", "htmx.min.js"),
   "axe.js": path.join(modules, "axe-core", "axe.min.js"),
+  "favicon.svg": path.join(source, "favicon.svg"),
 };
 
 async function copyAll() {
   for (const [name, from] of Object.entries(copies)) await copyFile(from, path.join(target, name));
+}
+
+async function sprite() {
+  const names = JSON.parse(await readFile(path.join(source, "icons.json"), "utf8"));
+  const symbols = names.map(async (name) => {
+    const text = await readFile(path.join(modules, "@tabler", "icons", "icons", "outline", `${name}.svg`), "utf8");
+    const shapes = text.replace(/^[\s\S]*?<svg[^>]*>/, "").replace("</svg>", "").replace(/\s+/g, " ");
+    const pen = 'fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"';
+    return `<symbol id="${name}" viewBox="0 0 24 24" ${pen}>${shapes.trim()}</symbol>`;
+  });
+  const all = (await Promise.all(symbols)).join("");
+  await writeFile(path.join(target, "icons.svg"), `<svg xmlns="http://www.w3.org/2000/svg">${all}</svg>`);
 }
 
 async function report() {
@@ -91,6 +112,7 @@ async function watch() {
 await rm(target, { recursive: true, force: true });
 await mkdir(target, { recursive: true });
 await copyAll();
+await sprite();
 if (process.argv.includes("--watch")) {
   await watch();
 } else {

@@ -5,7 +5,7 @@ Nothing here writes. What nobody knows is None.
 
 from monitoring.selectors.clusters import ClusterSummary, cluster, clusters
 from monitoring.selectors.configuration import settings
-from monitoring.selectors.inventory import Hit, containers, events, nodes, search
+from monitoring.selectors.inventory import Hit, containers, events, namespaces, nodes, search
 from monitoring.selectors.nodestate import NodeState, SectionState, node_state
 from monitoring.selectors.overview import Attention, Component, Overview, Tile, Totals, overview
 
@@ -23,6 +23,7 @@ __all__ = [
     "clusters",
     "containers",
     "events",
+    "namespaces",
     "node_state",
     "nodes",
     "overview",

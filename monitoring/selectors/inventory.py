@@ -9,6 +9,7 @@ from monitoring.models import Cluster, Container, Node, NodeEvent
 
 SHORTEST = 2
 """Characters that a search needs."""
+MOST_NAMESPACES = 500
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -35,6 +36,12 @@ def containers(cluster: Cluster | None = None) -> QuerySet[Container]:
     """Containers that run now on current nodes of a cluster, or of all."""
     found = Container.objects.filter(node__gone_at=None).select_related("node", "node__cluster")
     return found if cluster is None else found.filter(node__cluster=cluster)
+
+
+def namespaces(cluster: Cluster) -> list[str]:
+    """Namespaces that containers of a cluster are in now, at most `MOST_NAMESPACES`."""
+    found = containers(cluster).exclude(namespace="").order_by("namespace")
+    return list(found.values_list("namespace", flat=True).distinct()[:MOST_NAMESPACES])
 
 
 def events(node: Node) -> QuerySet[NodeEvent]:

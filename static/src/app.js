@@ -1,3 +1,14 @@
 // Entry of every page: the design system's behaviour and our own modules.
 
 import "@tabler/core/dist/js/tabler.esm.js";
+
+import * as choice from "./choice.js";
+import * as documents from "./document.js";
+import * as fleet from "./fleet.js";
+import * as history from "./history.js";
+import * as keys from "./keys.js";
+import * as node from "./node.js";
+import * as refresh from "./refresh.js";
+import * as shades from "./shades.js";
+
+for (const part of [choice, keys, refresh, shades, node, fleet, history, documents]) part.start();

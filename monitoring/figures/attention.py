@@ -1,0 +1,158 @@
+"""What needs attention and how the parts of the service do, in words: what, where, how bad, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from monitoring.figures import sentences
+
+
+class Note(Protocol):
+    """What `monitoring.selectors.Attention` has."""
+
+    @property
+    def level(self) -> str: ...
+    @property
+    def code(self) -> str: ...
+    @property
+    def values(self) -> Mapping[str, Any]: ...
+    @property
+    def node(self) -> str: ...
+    @property
+    def container_id(self) -> str: ...
+
+
+class Part(Protocol):
+    """What `monitoring.selectors.Component` has."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def values(self) -> Mapping[str, Any]: ...
+    @property
+    def cause(self) -> str: ...
+
+
+class Told(NamedTuple):
+    """One thing that needs attention. `tab` is the part of the node's page that shows more."""
+
+    level: str
+    text: str
+    detail: str
+    node: str
+    container_id: str
+    tab: str
+
+
+class Health(NamedTuple):
+    """One part of the service and how it does."""
+
+    name: str
+    state: str
+    text: str
+    detail: str
+
+
+CROSSINGS = {"cpu": gettext_lazy("CPU"), "memory": gettext_lazy("memory"), "device": gettext_lazy("device")}
+NOTES: dict[str, tuple[Promise, Promise, str]] = {
+    "endpoint-failing": (
+        gettext_lazy("The exporter %(endpoint)s does not answer"),
+        gettext_lazy("%(cause)s"),
+        "events",
+    ),
+    "endpoint-conflict": (
+        gettext_lazy("Two exporters claim one node: %(endpoint)s"),
+        gettext_lazy("%(cause)s Remove one of the two addresses, or give each machine its own name."),
+        "events",
+    ),
+    "node-stale": (
+        gettext_lazy("Old data"),
+        gettext_lazy("Nothing new for a while. The node's page names the cause."),
+        "topology",
+    ),
+    "node-no-data": (
+        gettext_lazy("No data"),
+        gettext_lazy("No numa-exporter answers for this node. Its page names the cause."),
+        "topology",
+    ),
+    "policy-contradiction": (
+        gettext_lazy("The kubelet is asked for one policy and runs another"),
+        gettext_lazy("A changed policy takes effect only after the state file is removed and the kubelet restarted."),
+        "kubelet",
+    ),
+    "reader-problems": (
+        gettext_lazy("Some files cannot be read: %(count)s"),
+        gettext_lazy("What they tell is shown as unknown. The node's page names each file and its cause."),
+        "events",
+    ),
+    "store-unreachable": (
+        gettext_lazy("Live data cannot be read"),
+        gettext_lazy("%(cause)s Check the Redis address and whether Redis runs; nothing stored is lost."),
+        "",
+    ),
+    "samples-dropped": (
+        gettext_lazy("History has gaps: %(count)s samples could not be stored"),
+        gettext_lazy("The database did not take them in time. Look at its load and at its free space."),
+        "",
+    ),
+}
+PARTS: dict[str, Promise] = {
+    "exporter": gettext_lazy("numa-exporter"),
+    "collector": gettext_lazy("Collection"),
+    "prometheus": gettext_lazy("Prometheus"),
+    "database": gettext_lazy("Database"),
+    "redis": gettext_lazy("Redis"),
+}
+ABSENT: dict[str, Promise] = {
+    "exporter": gettext_lazy("no address known"),
+    "collector": gettext_lazy("nothing to collect"),
+    "prometheus": gettext_lazy("not configured; history comes from the own store"),
+    "redis": gettext_lazy("not needed here"),
+}
+
+
+def told(notes: Iterable[Note]) -> list[Told]:
+    """Everything that needs attention, in words."""
+    return [crossing(note) if note.code == "container-crossing" else plain(note) for note in notes]
+
+
+def crossing(note: Note) -> Told:
+    values = note.values
+    kinds = ", ".join(str(word) for key, word in CROSSINGS.items() if values.get(key))
+    cost = values.get("cost")
+    detail = _("Crosses with: %(kinds)s.") % {"kinds": kinds}
+    if cost is not None:
+        detail = _("Crosses with: %(kinds)s. About %(cost)s times the local access cost.") % {"kinds": kinds, "cost": f"{cost:.2f}"}
+    return Told(note.level, str(values.get("container", "")), detail, note.node, note.container_id, "containers")
+
+
+def plain(note: Note) -> Told:
+    if note.code not in NOTES:
+        return Told(note.level, note.code, "", note.node, note.container_id, "topology")
+    text, detail, tab = NOTES[note.code]
+    words = sentences.filled(detail, note.values)
+    remedy = sentences.remedy(str(note.values.get("remedy", "")))
+    return Told(note.level, sentences.filled(text, note.values), f"{words} {remedy}".strip(), note.node, "", tab)
+
+
+def components(parts: Iterable[Part]) -> list[Health]:
+    """How the parts of the service do, in words."""
+    return [Health(part.name, part.state, str(PARTS.get(part.name, part.name)), health(part)) for part in parts]
+
+
+def health(part: Part) -> str:
+    if part.state == "absent":
+        return str(ABSENT.get(part.name, ""))
+    if part.name == "exporter":
+        return _("%(ok)s of %(total)s answer") % part.values
+    if part.state == "failing":
+        return part.cause or _("fails")
+    kind = part.values.get("kind")
+    return {"sqlite": "SQLite", "postgresql": "PostgreSQL"}.get(str(kind), "") or _("works")

@@ -1,0 +1,78 @@
+"""History as Plotly figures: plain dicts, a line for each NUMA node, gaps stay gaps. Colours are the browser's theme."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+# Distinct by hue and by brightness, so that they can be told apart without seeing colours; beyond these, dashes help.
+COLOURS = ("#2f63bb", "#d98200", "#2b8a5c", "#a03fb0", "#0b8fa8", "#b8442e", "#6b7280", "#7a6a00")
+DASHES = ("solid", "dash", "dot", "dashdot")
+TITLES: dict[str, Promise] = {
+    "busy": gettext_lazy("CPU busy by NUMA node"),
+    "memory_used": gettext_lazy("Memory in use by NUMA node"),
+    "remote_pages_rate": gettext_lazy("Pages placed for CPUs of other NUMA nodes"),
+    "crossing": gettext_lazy("Cross-NUMA containers"),
+    "pinned": gettext_lazy("Pinned CPUs by NUMA node"),
+}
+FORMATS = {"busy": ".0%", "memory_used": ".4s", "remote_pages_rate": ".3s", "crossing": "d", "pinned": ".0%"}
+UNITS: dict[str, Promise | str] = {
+    "busy": "",
+    "memory_used": gettext_lazy("bytes"),
+    "remote_pages_rate": gettext_lazy("pages per second"),
+    "crossing": "",
+    "pinned": "",
+}
+
+
+class Series(Protocol):
+    """What of a history selector's answer a chart needs. Times in seconds since 1970; None = a gap."""
+
+    @property
+    def times(self) -> Sequence[float]: ...
+    @property
+    def values(self) -> Mapping[Any, Sequence[float | None]]: ...
+
+
+def chart(metric: str, series: Series) -> dict[str, Any]:
+    """One metric over time."""
+    moments = [datetime.fromtimestamp(at, UTC).isoformat() for at in series.times]
+    lines = [line(place, key, moments, series.values[key], metric) for place, key in enumerate(series.values)]
+    return {"data": lines, "layout": layout(metric, several=len(lines) > 1)}
+
+
+def line(
+    place: int, key: Any, moments: list[str], values: Sequence[float | None], metric: str
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": _("NUMA %(id)s") % {"id": key} if isinstance(key, int) else str(TITLES[metric]),
+        "x": moments,
+        "y": [None if value is None else round(value, 4) for value in values],
+        "connectgaps": False,
+        "line": {
+            "width": 1.6,
+            "color": COLOURS[place % len(COLOURS)],
+            "dash": DASHES[place // len(COLOURS) % len(DASHES)],
+        },
+    }
+
+
+def layout(metric: str, *, several: bool) -> dict[str, Any]:
+    axis: dict[str, Any] = {"tickformat": FORMATS[metric], "rangemode": "tozero", "title": {"text": str(UNITS[metric])}}
+    if metric in ("busy", "pinned"):
+        axis["range"] = [0, 1.02]
+    return {
+        "showlegend": several,
+        "legend": {"orientation": "h", "y": -0.18},
+        "margin": {"l": 58, "r": 12, "t": 8, "b": 36},
+        "hovermode": "x unified",
+        "xaxis": {"type": "date"},
+        "yaxis": axis,
+    }

@@ -1,0 +1,210 @@
+"""Sentences for the codes of the core and of the inventory: what is the case, and what one can do about it.
+
+Every code has one sentence and at most one remedy, in the language of the person who looks. For views and tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from numacore.diagnosis import Reason
+
+
+class Said(NamedTuple):
+    """What is the case, and the remedy (empty = nothing to do)."""
+
+    text: str
+    remedy: str
+
+
+Form = tuple[Promise, Promise | None]
+
+PINNING: dict[str, Form] = {
+    "pinned": (gettext_lazy("Pinned: the kubelet gave it %(cpus)s CPUs of its own."), None),
+    "plain": (
+        gettext_lazy("Not pinned: it runs outside Kubernetes and may use every CPU of this machine."),
+        gettext_lazy(
+            "Limit it with AllowedCPUs= and AllowedMemoryNodes= of its systemd unit, or with numactl."
+        ),
+    ),
+    "plain-cpuset": (
+        gettext_lazy(
+            "Limited, not alone: it runs outside Kubernetes on a cpuset that somebody chose; others may use these CPUs."
+        ),
+        None,
+    ),
+    "policy-none": (
+        gettext_lazy("Not pinned: the CPU manager policy of this node is %(policy)s, which pins nobody."),
+        gettext_lazy(
+            "Set cpuManagerPolicy to static on this node and keep some CPUs reserved; then Guaranteed pods with whole "
+            "CPUs are pinned."
+        ),
+    ),
+    "qos": (
+        gettext_lazy("Not pinned: its pod is %(qos)s, and only Guaranteed pods own CPUs."),
+        gettext_lazy("Give every container of the pod CPU and memory limits that equal its requests."),
+    ),
+    "fraction": (
+        gettext_lazy("Not pinned: it asks for %(cpus)s CPUs, and only whole CPUs can be owned."),
+        gettext_lazy("Ask for a whole number of CPUs, as request and as limit."),
+    ),
+    "late": (
+        gettext_lazy(
+            "Not pinned although it could be: it is Guaranteed with whole CPUs, but the kubelet has no CPUs noted for it. "
+            "It most likely started before the static policy did."
+        ),
+        gettext_lazy("Restart the pod; the kubelet pins when a container starts."),
+    ),
+    "unknown-qos": (
+        gettext_lazy("Unknown: the node does not tell the quality of service class of its pod."),
+        gettext_lazy("Look at the problems of the exporter's readers on this node."),
+    ),
+    "unknown-state": (
+        gettext_lazy(
+            "Unknown: it meets the conditions for pinning, but neither the kubelet's socket nor its state file can be read."
+        ),
+        gettext_lazy("Mount /var/lib/kubelet into the exporter, read-only, as the deployment files do."),
+    ),
+    "unknown-kubelet": (
+        gettext_lazy("Unknown: nothing is known of this node's kubelet."),
+        gettext_lazy("Mount /var/lib/kubelet into the exporter, read-only, as the deployment files do."),
+    ),
+}
+
+MEMORY: dict[str, Form] = {
+    "memory-first-touch": (
+        gettext_lazy(
+            "Its memory lies where its threads ran when they first touched it; nothing ties it to its CPUs."
+        ),
+        gettext_lazy(
+            "Bind its memory (AllowedMemoryNodes=, numactl --membind) and restart it; pages stay where they are."
+        ),
+    ),
+    "memory-manager-none": (
+        gettext_lazy(
+            "Its memory crossed because the memory manager policy of this node is %(policy)s: nothing ties memory to a "
+            "NUMA node."
+        ),
+        gettext_lazy(
+            "Set memoryManagerPolicy to Static with reservedMemory on this node; it counts for pods that start then."
+        ),
+    ),
+    "memory-group": (
+        gettext_lazy(
+            "The memory manager gave it a group of NUMA nodes, because no single one had room for its memory."
+        ),
+        gettext_lazy(
+            "Ask for less memory, or move it to a node with a NUMA node that has room; then restart the pod."
+        ),
+    ),
+    "memory-moved": (
+        gettext_lazy(
+            "The memory manager bound it to NUMA nodes other than those where its pages are: pages from before, page "
+            "cache, or memory that another process first touched."
+        ),
+        gettext_lazy("Restart the pod to place its memory anew."),
+    ),
+    "memory-not-managed": (
+        gettext_lazy(
+            "The memory manager is Static, but does not manage this container: only Guaranteed pods count."
+        ),
+        gettext_lazy("Give every container of the pod CPU and memory limits that equal its requests."),
+    ),
+}
+
+POLICY: dict[str, Form] = {
+    "cpu-policy-differs": (
+        gettext_lazy(
+            "The kubelet is asked for the CPU manager policy %(asked)s, but %(in_force)s is in force."
+        ),
+        gettext_lazy(
+            "A changed policy takes effect only after the kubelet's cpu_manager_state is removed and the kubelet restarted."
+        ),
+    ),
+    "memory-policy-differs": (
+        gettext_lazy(
+            "The kubelet is asked for the memory manager policy %(asked)s, but %(in_force)s is in force."
+        ),
+        gettext_lazy(
+            "A changed policy takes effect only after the kubelet's memory_manager_state is removed and the kubelet "
+            "restarted."
+        ),
+    ),
+}
+
+REASONS: dict[str, Form] = {**PINNING, **MEMORY, **POLICY}
+
+
+def reason(of: Reason) -> Said:
+    """The sentence of a reason from the core."""
+    return spoken(of.code, of.values)
+
+
+def spoken(code: str, values: Mapping[str, object] | None = None) -> Said:
+    """The sentence of a code; a code from a newer core is shown as it is."""
+    form = REASONS.get(code)
+    if form is None:
+        return Said(_("Unknown reason “%(code)s”.") % {"code": code}, "")
+    text, remedy = form
+    return Said(filled(text, values or {}), str(remedy or ""))
+
+
+def filled(text: Promise, values: Mapping[str, object]) -> str:
+    """A sentence with its values; a value that is missing is shown as unknown."""
+    return str(text) % _Shown(values)
+
+
+class _Shown(dict[str, object]):
+    """Values by name, `?` for those that nobody gave."""
+
+    def __missing__(self, key: str) -> str:
+        return "?"
+
+
+CAUSES: dict[str, Promise] = {
+    "never-heard": gettext_lazy("No exporter has ever answered for this node."),
+    "endpoint-missing": gettext_lazy("No exporter's address is known for this node any more."),
+    "endpoint-disabled": gettext_lazy("Collection from this node's exporter is switched off."),
+    "cluster-disabled": gettext_lazy("Collection from this whole cluster is switched off."),
+    "endpoint-failing": gettext_lazy("The exporter of this node does not answer: %(cause)s"),
+    "conflict": gettext_lazy("Two exporters claim to be this node: %(cause)s"),
+    "not-collected": gettext_lazy("No worker collects from this node at the moment."),
+    "store-unreachable": gettext_lazy("The store of live data cannot be reached: %(cause)s"),
+}
+CAUSE_REMEDIES: dict[str, Promise] = {
+    "never-heard": gettext_lazy("Start numa-exporter on the node and add its address to the cluster."),
+    "endpoint-missing": gettext_lazy("Add the exporter's address to the cluster again."),
+    "endpoint-disabled": gettext_lazy("An administrator can switch it on in the administration, under endpoints."),
+    "cluster-disabled": gettext_lazy("An administrator can switch it on in the administration, under clusters."),
+    "not-collected": gettext_lazy("Check that a worker runs and takes the queue “collect”, and that beat runs."),
+    "store-unreachable": gettext_lazy("Check that Redis runs and that its address is right; it is tried again by itself."),
+}
+REMEDIES: dict[str, Promise] = {}
+
+
+def cause(code: str, text: str) -> Said:
+    """Why data is old, and what to do."""
+    form = CAUSES.get(code)
+    said = filled(form, {"cause": text or _("unknown")}) if form else text or code
+    return Said(said, str(CAUSE_REMEDIES.get(code, "")))
+
+
+def remedy(code: str) -> str:
+    """What to do about an exporter that fails."""
+    return str(REMEDIES.get(code, ""))
+
+
+def event(code: str, values: Mapping[str, object]) -> str:
+    """What is known of an event beside its name."""
+    form = EVENTS.get(code)
+    if form is None:
+        return ", ".join(f"{key}: {value}" for key, value in values.items())
+    return filled(form, values)
+
+
+EVENTS: dict[str, Promise] = {}

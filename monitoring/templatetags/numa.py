@@ -1,0 +1,222 @@
+"""How templates of this product write figures, icons and small bars. Unknown is shown as unknown, never as 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django import template
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.html import format_html, json_script
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from monitoring import selectors
+from monitoring.figures import drawing, sentences, words
+from monitoring.models import NodeEvent
+from numacore.diagnosis import Reason
+from numacore.report import ContainerReport
+
+register = template.Library()
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+@register.filter
+def known(value: object) -> object:
+    """The value, or `unknown` where nobody knows it."""
+    return _("unknown") if value is None or value == "" else value
+
+
+@register.filter
+def whole(value: float | None) -> str:
+    """A number with the digits grouped as the language does."""
+    return _("unknown") if value is None else number_format(value, 0, force_grouping=True)
+
+
+@register.filter
+def amount(value: float | None) -> str:
+    """A number with one decimal where it has any."""
+    if value is None:
+        return _("unknown")
+    return number_format(value, 0 if abs(value - round(value)) < 0.05 else 1, force_grouping=True)
+
+
+@register.filter
+def share(value: float | None) -> str:
+    """A share, 0 to 1, as a percentage."""
+    return _("unknown") if value is None else f"{number_format(value * 100, 0)}%"
+
+
+@register.filter
+def times(value: float | None) -> str:
+    """A cost, 1 = all local."""
+    return _("unknown") if value is None else f"{number_format(value, 2)} ×"
+
+
+@register.filter
+def size(value: float | None) -> str:
+    """Bytes in binary units."""
+    if value is None:
+        return _("unknown")
+    scaled, unit = float(value), 0
+    while abs(scaled) >= 1024 and unit < len(UNITS) - 1:
+        scaled, unit = scaled / 1024, unit + 1
+    return f"{number_format(scaled, 1 if unit and scaled < 100 else 0)} {UNITS[unit]}"
+
+
+@register.filter
+def age(seconds: float | None) -> str:
+    """How old something is, in the largest fitting unit."""
+    if seconds is None:
+        return _("never heard")
+    for limit, divisor, form in (
+        (10, 1, _("%s s")),
+        (120, 1, _("%s s")),
+        (7200, 60, _("%s min")),
+        (172800, 3600, _("%s h")),
+    ):
+        if seconds < limit:
+            return form % number_format(seconds / divisor, 1 if limit == 10 else 0)
+    return _("%s d") % number_format(seconds / 86400, 0)
+
+
+@register.filter
+def since(moment: datetime | None) -> str:
+    """How long ago a moment is."""
+    return age(None if moment is None else max(0.0, (timezone.now() - moment).total_seconds()))
+
+
+@register.filter
+def said(reason: Reason | str) -> sentences.Said:
+    """The sentence and the remedy of a reason, or of a code alone."""
+    return sentences.spoken(reason) if isinstance(reason, str) else sentences.reason(reason)
+
+
+@register.filter
+def numbers(ids: tuple[int, ...] | list[int]) -> str:
+    """Ids in a row."""
+    return ", ".join(map(str, ids))
+
+
+@register.filter
+def get(mapping: Mapping[Any, Any] | None, key: Any) -> Any:
+    """A mapping's value, None if there is none."""
+    return None if mapping is None else mapping.get(key)
+
+
+@register.simple_tag
+def icon(name: str, label: str = "") -> SafeString:
+    """An icon of the sprite; without a label it is decoration."""
+    href = f"{static('icons.svg')}#{name}"
+    if label:
+        return format_html('<svg class="icon" role="img" aria-label="{}"><use href="{}"></use></svg>', label, href)
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}"></use></svg>', href)
+
+
+@register.simple_tag
+def script_words() -> SafeString:
+    """The strings that scripts show, in the language of this request."""
+    return json_script(words.catalogue(), "words")
+
+
+@register.inclusion_tag("numa/bars.html")
+def numa_bars(ids: list[int], shares: Mapping[int, float] | None, kind: str) -> dict[str, Any]:
+    """A small column for each NUMA node, as high as its share; the text beside it says the same."""
+    width = max(4.0, min(22.0, 132 / max(1, len(ids))))
+    found = {} if shares is None else shares
+    bars = [_bar(place, node, found.get(node, 0.0), width) for place, node in enumerate(ids)]
+    text = " · ".join(f"{node}: {share(found[node])}" for node in ids if found.get(node, 0.0) >= 0.005)
+    return {
+        "bars": bars,
+        "width": round(len(ids) * (width + 2)),
+        "text": _("unknown") if shares is None else text or "–",
+        "known": shares is not None,
+        "kind": kind,
+    }
+
+
+def _bar(place: int, node: int, part: float, width: float) -> dict[str, Any]:
+    height = round(max(1.5, part * 16), 1) if part > 0 else 0
+    return {"x": round(place * (width + 2), 1), "width": round(width, 1), "y": 16 - height, "height": height, "node": node}
+
+
+@register.inclusion_tag("numa/meter.html")
+def meter(value: float | None, kind: str = "", label: str = "", most: float = 1.0) -> dict[str, Any]:
+    """A horizontal bar of a share."""
+    part = 0.0 if value is None else max(0.0, min(1.0, value / most))
+    return {"width": round(part * 100, 1), "known": value is not None, "kind": kind, "label": label}
+
+
+class Link(NamedTuple):
+    """One entry of the menu as a page shows it."""
+
+    label: Any
+    url: str
+    icon: str
+    active: bool
+    key: str
+
+
+# Second letters of the keys "g o", "g m", "g c".
+KEYS = {"overview": "o", "monitoring": "m", "containers": "c"}
+# Pages that belong to an entry of the menu without being it.
+PARENTS = {"node": "monitoring"}
+
+
+@register.simple_tag(takes_context=True)
+def menu_links(context: template.Context) -> list[Link]:
+    """The menu for this person; entries of a cluster lead to the one that is looked at, else to the first."""
+    cluster = context.get("cluster") or next(iter(selectors.clusters()), None)
+    slug = getattr(getattr(cluster, "cluster", cluster), "slug", None)
+    match = getattr(context.get("request"), "resolver_match", None)
+    name = match.url_name if match else ""
+    here = PARENTS.get(name, name)
+    return [_link(slot, slug, here) for slot in context.get("menu", []) if slug or not slot.per_cluster]
+
+
+def _link(slot: Any, slug: str | None, here: str | None) -> Link:
+    url = reverse(slot.url_name, kwargs={"cluster": slug} if slot.per_cluster else None)
+    return Link(slot.label, url, slot.icon, slot.url_name == here, KEYS.get(slot.url_name, ""))
+
+
+@register.inclusion_tag("numa/bars.html")
+def memory_bars(amounts: Mapping[str, int] | None) -> dict[str, Any]:
+    """Bars of a container's memory from its row: bytes by NUMA node."""
+    found = {int(node): float(part) for node, part in (amounts or {}).items()}
+    total = sum(found.values())
+    parts = {node: part / total for node, part in found.items()} if total else None
+    return numa_bars(sorted(found), parts, "memory")
+
+
+@register.simple_tag
+def ratio(part: float | None, of: float | None) -> float | None:
+    """A share; None where a side is unknown or there is nothing to have a share of."""
+    return None if part is None or not of else part / of
+
+
+@register.simple_tag
+def ratio_of_cost(cost: float | None, most: float) -> float | None:
+    """How much of the highest surcharge a cost has: a bar from 1 (all local), not from 0."""
+    return None if cost is None or most <= 1 else (cost - 1) / (most - 1)
+
+
+@register.filter
+def title_of(report: ContainerReport) -> str:
+    """The name that people know a container by."""
+    return drawing.title(report)
+
+
+@register.filter
+def by_cost(reports: Iterable[ContainerReport]) -> list[ContainerReport]:
+    """Containers that cross first, then those that pay most."""
+    return sorted(reports, key=lambda each: (not each.cross, each.cost is None, -(each.cost or 0)))
+
+
+@register.filter
+def event_detail(event: NodeEvent) -> str:
+    """What is known of an event beside its name."""
+    return sentences.event(event.code, event.values)

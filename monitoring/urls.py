@@ -1,0 +1,26 @@
+"""The addresses of the pages. The cluster is in each of them."""
+
+from django.urls import path
+
+from monitoring.views import lists, node, overview, search
+
+NODE = "c/<slug:cluster>/nodes/<str:node>/"
+
+urlpatterns = [
+    path("", overview.Home.as_view(), name="home"),
+    path("clusters/", overview.Clusters.as_view(), name="clusters"),
+    path("search/", search.Search.as_view(), name="search"),
+    path("c/<slug:cluster>/", overview.Overview.as_view(), name="overview"),
+    path("c/<slug:cluster>/fleet.json", overview.Fleet.as_view(), name="fleet"),
+    path("c/<slug:cluster>/monitoring/", lists.Monitoring.as_view(), name="monitoring"),
+    path("c/<slug:cluster>/monitoring/nodes.<str:form>", lists.NodeExport.as_view(), name="nodes_export"),
+    path("c/<slug:cluster>/containers/", lists.Containers.as_view(), name="containers"),
+    path(
+        "c/<slug:cluster>/containers/containers.<str:form>",
+        lists.ContainerExport.as_view(),
+        name="containers_export",
+    ),
+    path(NODE, node.NodePage.as_view(), name="node"),
+    path(f"{NODE}drawing.json", node.Drawing.as_view(), name="drawing"),
+    path(f"{NODE}document.<str:form>", node.Document.as_view(), name="document"),
+]

@@ -1,0 +1,1 @@
+"""The pages: each view asks one selector, translates for a template and computes nothing itself."""

@@ -1,0 +1,179 @@
+"""One node: why is an application slow? Each tab is a page of its own; the drawing's data also comes alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import yaml
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import cached_property
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from monitoring import selectors
+from monitoring.figures import drawing, headlines, kubelet, sentences
+from monitoring.models import Node
+from monitoring.selectors import NodeState
+from monitoring.views.base import ClusterPage, ClusterView, Crumb
+from numacore import topology
+from numacore.report import ContainerReport
+
+TABS = {
+    "topology": gettext_lazy("Topology"),
+    "distances": gettext_lazy("Distances"),
+    "containers": gettext_lazy("Container NUMA allocation"),
+    "history": gettext_lazy("History"),
+    "kubelet": gettext_lazy("Kubelet settings"),
+    "events": gettext_lazy("Events"),
+    "document": gettext_lazy("Document"),
+}
+# What of a tab comes alone when the live connection says that something changed.
+PARTS = {"topology": "picks", "containers": "containers"}
+PART_NAMES = ("said", *PARTS.values())
+DRAWN = ("topology", "distances", "containers")
+EVENTS_PER_PAGE = 50
+ORDERS = {
+    "cost": lambda each: (each.cost is None, -(each.cost or 0)),
+    "name": drawing.title,
+    "class": lambda each: ("exclusive", "narrowed", "floating", None).index(each.kind),
+    "locality": lambda each: (each.locality is None, each.locality or 0),
+}
+
+
+class NodeView(ClusterView):
+    """Whatever answers about one node."""
+
+    @cached_property
+    def state(self) -> NodeState:
+        name = self.kwargs["node"]
+        try:
+            return selectors.node_state(self.cluster, name, timezone.now())
+        except Node.DoesNotExist:
+            raise Http404(_("There is no node %(name)s in this cluster.") % {"name": name}) from None
+
+    def drawn(self) -> dict[str, Any]:
+        return drawing.drawing(self.state.facts, self.state.report, selectors.settings().busy_threshold)
+
+
+class NodePage(NodeView, ClusterPage):
+    """The page: a sentence that answers, then tabs."""
+
+    template_name = "monitoring/node.html"
+
+    @property
+    def tab(self) -> str:
+        asked = self.request.GET.get("tab", "topology")
+        return asked if asked in TABS else "topology"
+
+    def sockets(self) -> dict[str, str]:
+        names = {"cluster": self.cluster.slug, "node": self.state.node.name}
+        return {
+            "node": f"/ws/c/{names['cluster']}/nodes/{names['node']}/",
+            "payload": reverse("drawing", kwargs=names),
+        }
+
+    def get_template_names(self) -> list[str]:
+        htmx = getattr(self.request, "htmx", None)
+        part = self.request.GET.get("part", PARTS.get(self.tab, ""))
+        return [f"monitoring/parts/{part}.html"] if htmx and part in PART_NAMES else [str(self.template_name)]
+
+    def crumbs(self) -> list[Crumb]:
+        way = super().crumbs()[:-1]
+        return [*way, Crumb(_("Cluster NUMA monitoring"), self.address("monitoring")), Crumb(self.state.node.name)]
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        state = self.state
+        facts, report = state.facts, state.report
+        return super().get_context_data(
+            state=state,
+            node=state.node,
+            facts=facts,
+            report=report,
+            headline=headlines.of_node(report, numa=facts.topology.numa, live=state.live),
+            stale=sentences.cause(state.cause, state.cause_text) if state.stale else None,
+            remedy=sentences.remedy(state.remedy),
+            tab=self.tab,
+            tab_template=f"monitoring/node/{self.tab}.html",
+            tabs=TABS.items(),
+            drawing=self.drawn() if self.tab in DRAWN else None,
+            **self.of_tab(),
+            **kwargs,
+        ) | {"title": state.node.name}
+
+    def of_tab(self) -> dict[str, Any]:
+        """What only one tab needs."""
+        if self.tab == "containers":
+            return {"containers": self.containers(), "order": self.order, "orders": list(ORDERS)}
+        if self.tab == "distances":
+            return {"matrix": distance_rows(self.state)}
+        if self.tab == "kubelet" and self.state.facts.kubelet and self.state.facts.kubelet.present:
+            return {"settings": kubelet.rows(self.state.facts.kubelet, self.state.report.policy)}
+        if self.tab == "events":
+            events = Paginator(selectors.events(self.state.node), EVENTS_PER_PAGE)
+            return {"events": events.get_page(self.request.GET.get("page"))}
+        if self.tab == "document":
+            return {"document": text(self.state, self.form), "form": self.form}
+        return {}
+
+    @property
+    def form(self) -> str:
+        return "yaml" if self.request.GET.get("form") == "yaml" else "json"
+
+    @property
+    def order(self) -> str:
+        asked = self.request.GET.get("order", "cost")
+        return asked if asked in ORDERS else "cost"
+
+    def containers(self) -> list[ContainerReport]:
+        return sorted(self.state.report.containers, key=ORDERS[self.order])
+
+
+class Drawing(NodeView):
+    """The drawing's data anew, for a page whose containers or machine changed."""
+
+    def get(self, _request: HttpRequest, **_kwargs: Any) -> JsonResponse:
+        return JsonResponse(self.drawn())
+
+
+class Document(NodeView):
+    """Everything that is known of the node, as a file."""
+
+    def get(self, _request: HttpRequest, form: str, **_kwargs: Any) -> HttpResponse:
+        if form not in ("json", "yaml"):
+            raise Http404
+        response = HttpResponse(text(self.state, form), content_type=f"application/{form}; charset=utf-8")
+        response["Content-Disposition"] = f'attachment; filename="{self.state.node.name}.{form}"'
+        return response
+
+
+def text(state: NodeState, form: str) -> str:
+    """Facts and figures of a node as JSON or YAML."""
+    value = msgspec.to_builtins(
+        {"node": state.node.name, "taken": state.taken, "facts": state.facts, "report": state.report},
+        str_keys=True,
+        enc_hook=topology.enc_hook,
+    )
+    if form == "yaml":
+        return yaml.dump(value, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=False, width=110)
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def distance_rows(state: NodeState) -> list[tuple[int, list[tuple[int, int | None, int | None]]]]:
+    """The distance table: for each NUMA node the others with their distance and its shade, 0 (near) to 6."""
+    ids = state.facts.topology.numa_ids
+    reach = [d for a in ids for b in ids if (d := state.facts.topology.distance(a, b)) is not None]
+    usable = [each for each in reach if each < topology.UNREACHABLE]
+    most = max(usable, default=topology.LOCAL_DISTANCE)
+    return [(a, [(b, d := state.facts.topology.distance(a, b), shade(d, most)) for b in ids]) for a in ids]
+
+
+def shade(distance: int | None, most: int) -> int | None:
+    if distance is None or distance >= topology.UNREACHABLE:
+        return None
+    span = max(1, most - topology.LOCAL_DISTANCE)
+    return round(6 * (distance - topology.LOCAL_DISTANCE) / span)

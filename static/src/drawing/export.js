@@ -1,0 +1,54 @@
+// Saves a drawing as an SVG or PNG file that looks as it does on the page, without our style sheet.
+
+const PROPERTIES = [
+  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "opacity", "display",
+  "font-family", "font-size", "font-weight", "text-anchor", "paint-order", "visibility",
+];
+const PNG_SCALE = 2;
+
+/** A copy with every computed style written into it. */
+export function standalone(root) {
+  const copy = root.cloneNode(true);
+  const sources = [root, ...root.querySelectorAll("*")];
+  [copy, ...copy.querySelectorAll("*")].forEach((element, index) => {
+    const computed = getComputedStyle(sources[index]);
+    for (const name of PROPERTIES) {
+      const value = computed.getPropertyValue(name);
+      if (value) element.setAttribute(name, value.replaceAll('"', "'"));
+    }
+    for (const name of ["class", "tabindex", "role"]) element.removeAttribute(name);
+  });
+  for (const hidden of copy.querySelectorAll('[display="none"]')) hidden.remove();
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  const ground = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  ground.setAttribute("width", "100%");
+  ground.setAttribute("height", "100%");
+  ground.setAttribute("fill", getComputedStyle(document.body).backgroundColor);
+  copy.prepend(ground);
+  return copy;
+}
+
+function save(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+export function download(root, form, name) {
+  const text = new XMLSerializer().serializeToString(standalone(root));
+  if (form === "svg") {
+    save(new Blob([text], { type: "image/svg+xml" }), `${name}.svg`);
+    return;
+  }
+  const image = new Image();
+  image.addEventListener("load", () => {
+    const canvas = document.createElement("canvas");
+    canvas.width = image.width * PNG_SCALE;
+    canvas.height = image.height * PNG_SCALE;
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob((blob) => save(blob, `${name}.png`), "image/png");
+  });
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+}

@@ -1,0 +1,76 @@
+// Distances as links: NUMA nodes on a ring in the order of their sockets, near pairs joined by strong lines.
+
+import { svg } from "../dom.js";
+import { t } from "../words.js";
+
+const ALL_LINKS = 8; // more NUMA nodes than that show only the links of one of them
+const UNREACHABLE = 255;
+
+export class Links {
+  constructor(host, data) {
+    this.host = host;
+    this.data = data;
+    this.from = data.nodes.length > ALL_LINKS ? 0 : null;
+    host.addEventListener("click", (event) => this.turn(event));
+    host.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") this.turn(event);
+    });
+    new ResizeObserver(() => this.paint()).observe(host);
+  }
+
+  turn(event) {
+    const node = event.target.closest?.("[data-from]");
+    if (!node) return;
+    event.preventDefault();
+    const from = Number(node.dataset.from);
+    this.from = this.from === from && this.data.nodes.length <= ALL_LINKS ? null : from;
+    this.paint();
+    this.host.querySelector(`[data-from="${from}"]`)?.focus();
+  }
+
+  paint() {
+    const size = Math.min(this.host.clientWidth, 520);
+    if (!size) return;
+    const count = this.data.nodes.length;
+    const radius = Math.min(22, Math.max(11, (size * 2.4) / count));
+    const ring = size / 2 - radius - 6;
+    // Half a step turned, so that two nodes stand side by side and four in a square.
+    const places = this.data.nodes.map((_, index) => {
+      const angle = ((index + 0.5) / count) * 2 * Math.PI - Math.PI;
+      return { x: size / 2 + (count > 1 ? ring * Math.sin(angle) : 0), y: size / 2 - (count > 1 ? ring * Math.cos(angle) : 0) };
+    });
+    const root = svg("svg", { class: "nw-links", width: size, height: size, viewBox: `0 0 ${size} ${size}`, role: "group", "aria-label": t("links") });
+    const lines = this.pairs().map(([a, b]) => this.line(places, a, b));
+    root.append(...lines.map((line) => line.stroke), ...lines.map((line) => line.label));
+    places.forEach((place, index) => root.append(this.node(place, index, radius)));
+    this.host.replaceChildren(root);
+  }
+
+  pairs() {
+    const all = this.data.nodes.flatMap((_, a) => this.data.nodes.slice(a + 1).map((__, offset) => [a, a + 1 + offset]));
+    return this.from === null ? all : all.filter((pair) => pair.includes(this.from));
+  }
+
+  line(places, a, b) {
+    const [there, back] = [this.data.distances[a][b], this.data.distances[b][a]];
+    const shown = (value) => (value === null ? "?" : value >= UNREACHABLE ? "∞" : String(value));
+    const text = there === back ? shown(there) : `${shown(there)} / ${shown(back)}`;
+    const known = there !== null && there < UNREACHABLE;
+    const width = known ? Math.max(1, Math.min(8, 60 / Math.max(there - 4, 6))) : 1.5;
+    const [from, to] = [places[a], places[b]];
+    // Labels of crossing lines would meet in the middle: each stands at its own point of its line.
+    const at = this.from === null ? ((a + b) % 2 ? 0.5 : 0.36) : this.from === a ? 0.66 : 0.34;
+    const [x, y] = [from.x + (to.x - from.x) * at, from.y + (to.y - from.y) * at];
+    return {
+      stroke: svg("line", { x1: from.x, y1: from.y, x2: to.x, y2: to.y, "stroke-width": width.toFixed(1), class: known ? "nw-link" : "nw-link nw-link-unknown" }),
+      label: svg("g", {}, svg("rect", { x: x - 4 - text.length * 3.6, y: y - 9, width: 8 + text.length * 7.2, height: 18, rx: 4, class: "nw-link-ground" }), svg("text", { x, y: y + 4, "text-anchor": "middle", class: "nw-link-label" }, text)),
+    };
+  }
+
+  node({ x, y }, index, radius) {
+    const { id } = this.data.nodes[index];
+    const group = svg("g", { class: `nw-link-node${this.from === index ? " nw-lit" : ""}`, "data-from": index, role: "button", tabindex: 0, "aria-pressed": String(this.from === index), "aria-label": t("linksOf", { id }) });
+    group.append(svg("circle", { cx: x, cy: y, r: radius }), svg("text", { x, y: y + 4.5, "text-anchor": "middle" }, String(id)));
+    return group;
+  }
+}

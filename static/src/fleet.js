@@ -1,0 +1,313 @@
+// The fleet: a tile for each node, a cell for each NUMA node. Drawn on canvas, because 5,000 x 8 cells are too many
+// elements; one real link lies over the tile that the pointer or the arrow keys are on, so that it opens as links do.
+
+import { embedded, html, percent, perFrame } from "./dom.js";
+import { hideTip, showTip } from "./drawing/tip.js";
+import { Live } from "./live.js";
+import { refreshAll } from "./refresh.js";
+import { t } from "./words.js";
+
+const UNKNOWN = 255;
+const MAGIC = 0x4e57; // "NW"
+const HEADER = 28;
+// Sizes of a cell; the largest is taken with which the fleet stays below TALLEST.
+const SCALES = [
+  { width: 24, height: 34, gap: 3, name: true },
+  { width: 16, height: 24, gap: 2, name: true },
+  { width: 12, height: 18, gap: 2 },
+  { width: 8, height: 12, gap: 1 },
+  { width: 6, height: 9, gap: 1 },
+  { width: 4, height: 6, gap: 1 },
+  { width: 3, height: 4, gap: 0 },
+];
+const TALLEST = 560;
+const PAD = 3;
+const NAME = 15;
+
+const decode = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+const columnsOf = (cells) => (cells <= 2 ? cells : cells <= 4 ? 2 : cells <= 8 ? 4 : Math.ceil(Math.sqrt(cells * 2)));
+
+class Group {
+  constructor(fleet, data) {
+    Object.assign(this, { fleet, data, at: 0 });
+    this.canvas = html("canvas", { class: "nw-fleet-canvas", "aria-hidden": "true" });
+    this.link = html("a", { class: "nw-fleet-link", href: fleet.address(data.names[0]) });
+    this.area = html("div", { class: "nw-fleet-area" }, this.canvas, this.link);
+    const title = html("h3", { class: "nw-fleet-title" }, data.label, html("span", { class: "text-secondary" }, ` ${t("nodes", { count: data.names.length })}`));
+    this.root = html("section", { class: "nw-fleet-group", "aria-label": data.label }, title, this.area);
+    this.area.addEventListener("pointermove", (event) => this.over(event));
+    this.area.addEventListener("pointerleave", hideTip);
+    this.link.addEventListener("focus", () => this.go(this.at, true));
+    this.link.addEventListener("blur", hideTip);
+    this.link.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  measure(scale, width) {
+    const most = Math.max(...this.data.cells);
+    const columns = columnsOf(most);
+    const rows = Math.ceil(most / columns);
+    this.columns = columns;
+    this.tile = {
+      width: columns * (scale.width + scale.gap) - scale.gap + 2 * PAD,
+      height: rows * (scale.height + scale.gap) - scale.gap + 2 * PAD + (scale.name ? NAME : 0),
+    };
+    if (scale.name) this.tile.width = Math.max(this.tile.width, Math.min(130, 12 + 6.3 * Math.max(...this.data.names.map((name) => name.length))));
+    this.step = { x: this.tile.width + scale.gap + 3, y: this.tile.height + scale.gap + 3 };
+    this.across = Math.max(1, Math.floor((width + 3) / this.step.x));
+    this.height = Math.ceil(this.data.names.length / this.across) * this.step.y;
+    return this.height;
+  }
+
+  place(index) {
+    return { x: (index % this.across) * this.step.x + 1, y: Math.floor(index / this.across) * this.step.y + 1 };
+  }
+
+  draw(scale, width) {
+    const ratio = window.devicePixelRatio || 1;
+    const canvas = this.canvas;
+    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(this.height * ratio)) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(this.height * ratio);
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${this.height}px`;
+    }
+    const pen = canvas.getContext("2d");
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, this.height);
+    this.data.names.forEach((_, index) => this.drawTile(pen, index, scale));
+  }
+
+  drawTile(pen, index, scale) {
+    const { x, y } = this.place(index);
+    const { colours, planes, unit, mode } = this.fleet;
+    const [cells, state, crossing] = [this.data.cells[index], this.data.states[index], this.data.crossing[index]];
+    const top = y + PAD + (scale.name ? NAME : 0);
+    pen.globalAlpha = state === 0 ? 1 : 0.45;
+    pen.fillStyle = colours.plane;
+    pen.fillRect(x, y, this.tile.width, this.tile.height);
+    for (let cell = 0; cell < cells; cell += 1) {
+      const left = x + PAD + (cell % this.columns) * (scale.width + scale.gap);
+      const upper = top + Math.floor(cell / this.columns) * (scale.height + scale.gap);
+      const at = this.data.slots[index] + cell;
+      if (mode === "tiles") this.drawMarks(pen, left, upper, scale, planes.pinned[at], planes.busy[at], unit);
+      else this.drawHeat(pen, left, upper, scale, planes[this.fleet.metric][at], unit);
+    }
+    pen.globalAlpha = 1;
+    if (crossing || state) {
+      pen.strokeStyle = crossing ? colours.trouble : colours.quiet;
+      pen.lineWidth = crossing ? 2 : 1;
+      pen.setLineDash(state ? [3, 3] : []);
+      pen.strokeRect(x + 0.5, y + 0.5, this.tile.width - 1, this.tile.height - 1);
+      pen.setLineDash([]);
+    }
+    if (scale.name) {
+      pen.fillStyle = colours.ink;
+      pen.font = `11px ${this.fleet.font}`;
+      pen.fillText(this.data.names[index], x + PAD + 1, y + 13, this.tile.width - 2 * PAD);
+    }
+  }
+
+  /** Two marks side by side: pinned (one solid colour) and busy (one hue, light to dark). */
+  drawMarks(pen, x, y, scale, pinned, busy, unit) {
+    const { colours } = this.fleet;
+    pen.fillStyle = colours.track;
+    pen.fillRect(x, y, scale.width, scale.height);
+    const half = Math.floor(scale.width / 2);
+    this.bar(pen, x, y, half, scale.height, pinned, unit, colours.pinned);
+    this.bar(pen, x + half, y, scale.width - half, scale.height, busy, unit, colours.heat[Math.max(2, this.shade(busy, unit))]);
+  }
+
+  bar(pen, x, y, width, height, value, unit, colour) {
+    if (value === UNKNOWN) {
+      this.unknown(pen, x, y, width, height);
+      return;
+    }
+    const tall = Math.round((value / unit) * height);
+    pen.fillStyle = colour;
+    pen.fillRect(x, y + height - tall, width, tall);
+  }
+
+  drawHeat(pen, x, y, scale, value, unit) {
+    pen.fillStyle = value === UNKNOWN ? this.fleet.colours.track : this.fleet.colours.heat[this.shade(value, unit)];
+    pen.fillRect(x, y, scale.width, scale.height);
+    if (value === UNKNOWN) this.unknown(pen, x, y, scale.width, scale.height);
+  }
+
+  unknown(pen, x, y, width, height) {
+    pen.strokeStyle = this.fleet.colours.quiet;
+    pen.lineWidth = 0.75;
+    pen.beginPath();
+    pen.moveTo(x + 0.5, y + height - 0.5);
+    pen.lineTo(x + width - 0.5, y + 0.5);
+    pen.stroke();
+  }
+
+  shade(value, unit) {
+    return Math.min(6, Math.floor((value / unit) * 7));
+  }
+
+  over(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const column = Math.floor((event.clientX - box.left) / this.step.x);
+    const row = Math.floor((event.clientY - box.top) / this.step.y);
+    const index = row * this.across + column;
+    if (column < 0 || column >= this.across || index < 0 || index >= this.data.names.length) hideTip();
+    else this.go(index, true);
+  }
+
+  /** Lays the link over a tile. */
+  go(index, tell) {
+    this.at = index;
+    const { x, y } = this.place(index);
+    Object.assign(this.link.style, { left: `${x - 2}px`, top: `${y - 2}px`, width: `${this.tile.width + 4}px`, height: `${this.tile.height + 4}px` });
+    const name = this.data.names[index];
+    const lines = this.describe(index);
+    this.link.href = this.fleet.address(name);
+    this.link.setAttribute("aria-label", lines.slice(0, 3).join(", "));
+    if (tell) showTip(lines, this.link);
+  }
+
+  describe(index) {
+    const { planes, unit } = this.fleet;
+    const [first, count] = [this.data.slots[index], this.data.cells[index]];
+    const mean = (plane) => {
+      const known = [...plane.slice(first, first + count)].filter((value) => value !== UNKNOWN);
+      return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length / unit : null;
+    };
+    const shown = (value) => percent(value === UNKNOWN ? null : value / unit, t("unknown"));
+    const lines = [t("tile", { name: this.data.names[index], numa: count, pinned: percent(mean(planes.pinned), t("unknown")), busy: percent(mean(planes.busy), t("unknown")) })];
+    if (this.data.crossing[index]) lines.push(t("tileCrossing", { count: this.data.crossing[index] }));
+    if (this.data.states[index]) lines.push(t(this.data.states[index] === 1 ? "stale" : "noData"));
+    for (let cell = 0; cell < Math.min(count, 16); cell += 1) {
+      lines.push(t("tileNumaLine", { id: cell, pinned: shown(planes.pinned[first + cell]), busy: shown(planes.busy[first + cell]) }));
+    }
+    return lines;
+  }
+
+  key(event) {
+    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.across, ArrowDown: this.across, Home: -this.at, End: this.data.names.length - 1 - this.at };
+    if (!(event.key in steps)) return;
+    event.preventDefault();
+    const to = this.at + steps[event.key];
+    if (to >= 0 && to < this.data.names.length) this.go(to, true);
+  }
+}
+
+export class Fleet {
+  constructor(host, data) {
+    this.host = host;
+    this.mode = host.dataset.fleet;
+    this.metric = "busy";
+    this.font = getComputedStyle(document.body).fontFamily;
+    this.repaint = perFrame(() => this.paint());
+    this.take(data);
+    this.readColours();
+    new ResizeObserver(() => this.repaint()).observe(host);
+    new MutationObserver(() => { this.readColours(); this.repaint(); }).observe(document.documentElement, { attributeFilter: ["data-bs-theme"] });
+    document.querySelectorAll("[name=fleet-metric]").forEach((input) =>
+      input.addEventListener("change", () => { this.metric = input.value; this.repaint(); }),
+    );
+  }
+
+  take(data) {
+    this.unit = data.unit;
+    this.planes = { pinned: decode(data.pinned), busy: decode(data.busy) };
+    this.groups = data.groups.map((group) => new Group(this, group));
+    this.host.replaceChildren(...this.groups.map((group) => group.root));
+    this.repaint();
+  }
+
+  address(name) {
+    return this.host.dataset.nodeUrl.replace("__node__", encodeURIComponent(name));
+  }
+
+  readColours() {
+    const style = getComputedStyle(document.documentElement);
+    const read = (name) => style.getPropertyValue(`--nw-${name}`).trim();
+    this.colours = {
+      ink: read("ink"), quiet: read("quiet"), plane: read("plane"), track: read("memory-free"), pinned: read("memory-used"),
+      trouble: read("trouble"), heat: [0, 1, 2, 3, 4, 5, 6].map((step) => read(`heat-${step}`)),
+    };
+  }
+
+  paint() {
+    const width = Math.floor(this.host.clientWidth);
+    if (!width || !this.groups.length) return;
+    const fits = (scale) => this.groups.reduce((sum, group) => sum + group.measure(scale, width), 0) <= TALLEST;
+    const scale = SCALES.find(fits) ?? SCALES[SCALES.length - 1];
+    for (const group of this.groups) {
+      group.measure(scale, width);
+      group.draw(scale, width);
+      if (document.activeElement !== group.link) group.go(Math.min(group.at, group.data.names.length - 1), false);
+    }
+  }
+
+  /** A binary message: the whole planes, or which cells changed and to what. Returns null for one that it cannot use. */
+  message(buffer) {
+    const view = new DataView(buffer);
+    if (view.byteLength < HEADER || view.getUint16(0) !== MAGIC) return null;
+    const [type, epoch, seq] = [view.getUint8(3), view.getUint32(4, true), view.getUint32(8, true)];
+    const header = { type, epoch, seq, base: view.getUint32(12, true), cells: view.getUint32(16, true), taken: view.getFloat64(20, true) };
+    const bytes = new Uint8Array(buffer, HEADER);
+    if (type === 0) this.whole(header, bytes);
+    else if (!this.changed(header, bytes)) return null;
+    Object.assign(this, { epoch, seq });
+    this.repaint();
+    return header;
+  }
+
+  whole({ base, cells }, bytes) {
+    const needed = base + cells;
+    for (const [index, name] of ["pinned", "busy"].entries()) {
+      if (this.planes[name].length < needed) {
+        const larger = new Uint8Array(needed).fill(UNKNOWN);
+        larger.set(this.planes[name]);
+        this.planes[name] = larger;
+      }
+      this.planes[name].set(bytes.subarray(index * cells, (index + 1) * cells), base);
+    }
+  }
+
+  changed({ epoch, seq, base, cells }, bytes) {
+    if (epoch !== this.epoch || seq !== this.seq + 1) return false;
+    const mapLength = Math.ceil(cells / 8);
+    let at = 0;
+    for (const name of ["pinned", "busy"]) {
+      const map = bytes.subarray(at, at + mapLength);
+      at += mapLength;
+      for (let cell = 0; cell < cells; cell += 1) {
+        if ((map[cell >> 3] >> (cell & 7)) & 1) {
+          this.planes[name][base + cell] = bytes[at];
+          at += 1;
+        }
+      }
+    }
+    return true;
+  }
+}
+
+export function start() {
+  const host = document.querySelector("[data-fleet]");
+  const place = document.getElementById("live");
+  const data = embedded("fleet");
+  const fleet = host && data ? new Fleet(host, data) : null;
+  if (!place?.dataset.overview) return;
+  const live = new Live(place.dataset.overview, {
+    text: (message) => {
+      if (message.type === "inventory-changed" || message.type === "resync") changed(fleet, host);
+      return message.age;
+    },
+    binary: (buffer) => {
+      const header = fleet ? fleet.message(buffer) : { taken: null };
+      if (header === null) live.send({ type: "resync" });
+      return 0;
+    },
+  });
+}
+
+async function changed(fleet, host) {
+  refreshAll();
+  if (!fleet) return;
+  const answer = await fetch(host.dataset.source, { redirect: "manual", cache: "no-store" });
+  if (answer.ok) fleet.take(await answer.json());
+}

@@ -1,0 +1,129 @@
+// One live connection of a page, and the words that say how it stands. It comes back by itself: after a pause that
+// grows and is spread at random, so that a thousand browsers do not return to a restarted server in the same moment.
+
+import { html } from "./dom.js";
+import { t } from "./words.js";
+
+const FRESH = 5; // seconds of age that still count as live
+const FIRST_PAUSE = 500;
+const LONGEST_PAUSE = 15000;
+const SILENCE = 20000; // milliseconds without a message after which the connection counts as dead
+
+/** Why a connection was not made, by asking for the page itself: it may be gone, restarting or not ours any more. */
+async function diagnose() {
+  try {
+    const answer = await fetch(window.location.href, { method: "HEAD", redirect: "manual", cache: "no-store" });
+    if (answer.type === "opaqueredirect" || answer.status === 401) return "signedOut";
+    if (answer.status === 403) return "refused";
+    return answer.status >= 500 ? "restarting" : "reconnecting";
+  } catch {
+    return "restarting";
+  }
+}
+
+export class Live {
+  constructor(path, { text, binary = () => {} }) {
+    this.url = `${window.location.protocol === "https:" ? "wss" : "ws"}://${window.location.host}${path}`;
+    this.handlers = { text, binary };
+    this.state = "reconnecting";
+    this.failures = 0;
+    this.heard = null;
+    this.base = 0;
+    this.connect();
+    setInterval(() => this.tick(), 1000);
+    document.addEventListener("visibilitychange", () => this.visibility());
+    window.addEventListener("online", () => this.again(0));
+    window.addEventListener("pagehide", () => this.socket?.close());
+  }
+
+  connect() {
+    clearTimeout(this.timer);
+    this.timer = null;
+    this.socket = new WebSocket(this.url);
+    this.socket.binaryType = "arraybuffer";
+    this.last = performance.now();
+    this.socket.addEventListener("message", (event) => this.message(event));
+    this.socket.addEventListener("close", (event) => this.closed(event));
+  }
+
+  message(event) {
+    this.failures = 0;
+    this.last = performance.now();
+    if (event.data instanceof ArrayBuffer) {
+      this.fresh(this.handlers.binary(event.data));
+      return;
+    }
+    const message = JSON.parse(event.data);
+    if (message.type === "closing") this.farewell = "restarting";
+    if (message.type === "refused") this.farewell = "refused";
+    this.fresh(this.handlers.text(message));
+  }
+
+  /** A handler that returns an age has shown data of that age, in seconds. */
+  fresh(age) {
+    if (typeof age !== "number") return;
+    this.heard = performance.now();
+    this.base = Math.max(0, age);
+    this.state = "live";
+    this.show();
+  }
+
+  async closed(event) {
+    if (event.target !== this.socket) return;
+    this.failures += 1;
+    const farewell = this.farewell ?? (document.hidden ? "paused" : await diagnose());
+    this.farewell = null;
+    this.state = farewell;
+    this.show();
+    if (farewell === "signedOut" || farewell === "refused") return;
+    const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.min(this.failures - 1, 6));
+    this.again(pause * (0.5 + Math.random()));
+  }
+
+  again(pause) {
+    if (this.socket?.readyState === WebSocket.OPEN || this.timer) return;
+    this.timer = setTimeout(() => this.connect(), pause);
+  }
+
+  visibility() {
+    if (document.hidden) this.send({ type: "pause" });
+    else if (this.socket?.readyState === WebSocket.OPEN) this.send({ type: "resume" });
+    else this.again(0);
+  }
+
+  send(message) {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
+  }
+
+  tick() {
+    const open = this.socket?.readyState === WebSocket.OPEN;
+    // A lid that was closed leaves a connection that looks open and never speaks again.
+    if (open && !document.hidden && performance.now() - this.last > SILENCE) this.socket.close();
+    this.show();
+  }
+
+  age() {
+    return this.heard === null ? null : this.base + (performance.now() - this.heard) / 1000;
+  }
+
+  show() {
+    const place = document.getElementById("live");
+    if (!place) return;
+    const age = this.age();
+    const old = age === null ? t("noData") : age < 120 ? t("old", { seconds: Math.round(age) }) : t("oldMinutes", { minutes: Math.round(age / 60) });
+    const live = this.state === "live" && age !== null && age < FRESH;
+    const words = live ? t("live") : this.state === "live" ? old : age === null ? t(this.state) : `${t(this.state)} · ${old}`;
+    const kind = live ? "live" : this.state === "live" ? "old" : this.state;
+    document.documentElement.classList.toggle("nw-stale", !live && age !== null);
+    if (place.dataset.state !== kind) announce(words);
+    place.dataset.state = kind;
+    place.querySelector("[data-words]").textContent = words;
+  }
+}
+
+// Said once to screen readers when the state changes, and not at every second of age.
+function announce(words) {
+  let region = document.getElementById("live-said");
+  if (!region) region = document.body.appendChild(html("div", { id: "live-said", class: "visually-hidden", role: "status" }));
+  region.textContent = words;
+}

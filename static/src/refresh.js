@@ -1,0 +1,39 @@
+// Parts of a page that come anew: on their period, or when the server says that something changed. A part that
+// somebody is working in stays as it is until the focus leaves it.
+
+const REDIRECTED = "opaqueredirect";
+
+function busy(part) {
+  const active = document.activeElement;
+  return part.contains(active) && active !== document.body;
+}
+
+/** Fetches a part again and puts it in place. Without a change nothing moves on the page. */
+export async function refresh(part) {
+  if (document.hidden || busy(part) || part.dataset.loading) return;
+  part.dataset.loading = "1";
+  try {
+    const url = part.dataset.source ? new URL(part.dataset.source, window.location.href) : window.location.href;
+    const answer = await fetch(url, { headers: { "HX-Request": "true" }, redirect: "manual", cache: "no-store" });
+    if (answer.type === REDIRECTED || !answer.ok || busy(part)) return;
+    const text = await answer.text();
+    if (text === part.refreshedText) return;
+    part.refreshedText = text;
+    part.innerHTML = text;
+    window.htmx?.process(part);
+    part.dispatchEvent(new CustomEvent("numa:refreshed", { bubbles: true }));
+  } catch {
+    // The server is away; the live indicator says so, and the next period tries again.
+  } finally {
+    delete part.dataset.loading;
+  }
+}
+
+export const refreshAll = () => document.querySelectorAll("[data-refresh]").forEach((part) => refresh(part));
+
+export function start() {
+  for (const part of document.querySelectorAll("[data-refresh]")) {
+    const seconds = Number(part.dataset.refresh);
+    if (seconds > 0) setInterval(() => refresh(part), seconds * 1000);
+  }
+}
