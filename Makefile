@@ -80,15 +80,17 @@ format: env ## put all Python into the common form
 
 .PHONY: lint
 lint: env messages ## form, types, import contracts, translations
-	@$(call say,Form)
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
+	@status=0
+	$(call say,Form)
+	$(BIN)/ruff format --check --output-format=concise . || status=1
+	$(BIN)/ruff check --output-format=concise . || status=1
 	$(call say,Types)
-	$(BIN)/mypy
+	$(BIN)/mypy || status=1
 	$(call say,Import contracts)
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo || status=1
 	$(call say,Translations)
-	$(BIN)/python -m pytest --quiet tests/architecture/test_translations.py
+	$(BIN)/python -m pytest --quiet tests/architecture/test_translations.py || status=1
+	exit $$status
 
 .PHONY: services
 services:

@@ -19,7 +19,9 @@ PLACEHOLDER = re.compile(r"%\([a-z_0-9]+\)[a-z]|%[sd]|\{[a-z_0-9]*\}")
 
 @pytest.fixture(scope="module")
 def catalogue() -> polib.POFile:
-    return polib.pofile(str(ROOT / CATALOGUE))
+    file = ROOT / CATALOGUE
+    assert file.exists(), f"{CATALOGUE} is missing"
+    return polib.pofile(str(file))
 
 
 def said(entry: polib.POEntry) -> list[str]:
