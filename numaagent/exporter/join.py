@@ -21,14 +21,9 @@ Key = tuple[str, str, str]
 """Namespace, pod and container name."""
 
 
-def containers(
-    found: Iterable[Container], names: Names, reading: Reading, sandboxes: set[str]
-) -> tuple[Container, ...]:
-    """Every container once: those with a cgroup in the order of their paths, then those that only the socket knows.
-
-    `sandboxes`: ids of pods' own processes ("pause"), which are left out.
-    """
-    named = [_named(each, names, reading.kubelet) for each in found if each.id not in sandboxes]
+def containers(found: Iterable[Container], names: Names, reading: Reading) -> tuple[Container, ...]:
+    """Every container once: those with a cgroup in the order of their paths, then those that only the socket knows."""
+    named = [_named(each, names, reading.kubelet) for each in found]
     living = {each.pod_uid for each in named if each.pod_uid and each.id in names.containers}
     # In a pod whose containers are known by name, a nameless group is the pod's sandbox.
     shown = [each for each in named if each.name or each.pod_uid not in living]

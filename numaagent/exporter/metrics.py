@@ -64,7 +64,7 @@ class Page:
 
 
 def _figures(node: str, interval: Interval, openmetrics: bool) -> str:
-    report = interval.report
+    report = interval.report()
     named = _named(node, report.containers)
     busy = ((labels({"node": node, "numa_node": str(each.id)}), each.busy) for each in report.numa)
     owners = (

@@ -34,13 +34,24 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """The exporter's last interval: its newest own reading, and the figures over the time since the one before.
+    """The exporter's last interval: its newest own reading, and the one before, None at the start."""
 
-    Of the first reading alone there are no rates.
-    """
-
+    before: Reading | None
     reading: Reading
-    report: report.NodeReport
+
+    def report(self) -> report.NodeReport:
+        """The figures of the node over the interval."""
+        after, machine = self.reading, self.reading.survey.machine.value
+        return report.node_report(
+            facts.Facts(
+                topology=machine.topology,
+                attributes=machine.attributes,
+                kubelet=after.survey.kubelet.value,
+                containers=after.survey.containers.value.containers,
+                usage=after.usage.value,
+                rates=_rates(self.before, after) if self.before else None,
+            )
+        )
 
 
 class Node:
@@ -49,9 +60,10 @@ class Node:
     def __init__(self, config: Config, *, started: float) -> None:
         self._config = config
         self.files = Files(config.roots.root)
-        self._surveyor = Surveyor(config, self.files)
+        budget = kept.descriptor_budget()
+        self._surveyor = Surveyor(config, self.files, budget // 3)
         self._cpu = cputimes.Reader(self.files, config.roots)
-        self._kept = kept.Kept(self.files, kept.descriptor_budget())
+        self._kept = kept.Kept(self.files, budget - budget // 3)
         self._use = containeruse.Reader(self.files, self._kept)
         self._started = started
         self._survey: Survey | None = None
@@ -61,7 +73,7 @@ class Node:
 
     def survey(self, now: float, wall: float) -> Survey:
         """The slow half, for a thread; its result goes to `adopt`."""
-        return self._surveyor.survey(now, wall)
+        return self._surveyor.survey(now, wall, ended=self._kept.ended)
 
     def adopt(self, found: Survey) -> None:
         """Reads from now on what a survey found."""
@@ -104,7 +116,7 @@ class Node:
         reading, before = self.read(now, wall), self._own
         if before is None or reading.monotonic > before.monotonic:
             self._own = reading
-            self.interval = Interval(reading, _report(before, reading))
+            self.interval = Interval(before, reading)
 
     def age(self, now: float) -> float | None:
         """Seconds since the exporter's own last reading; None before the first one."""
@@ -175,17 +187,3 @@ def _rates(before: Reading, after: Reading) -> usage.Rates:
     ids = [[each.id for each in reading.survey.containers.value.containers] for reading in (before, after)]
     seconds = after.monotonic - before.monotonic
     return usage.rates(before.usage.value, ids[0], after.usage.value, ids[1], seconds)
-
-
-def _report(before: Reading | None, after: Reading) -> report.NodeReport:
-    machine = after.survey.machine.value
-    return report.node_report(
-        facts.Facts(
-            topology=machine.topology,
-            attributes=machine.attributes,
-            kubelet=after.survey.kubelet.value,
-            containers=after.survey.containers.value.containers,
-            usage=after.usage.value,
-            rates=_rates(before, after) if before else None,
-        )
-    )

@@ -6,6 +6,7 @@ object with the same bytes, so that nobody encodes or sends it again.
 
 from __future__ import annotations
 
+import math
 from typing import TypeVar
 
 import msgspec
@@ -14,6 +15,7 @@ from numaagent.config import Config
 from numaagent.exporter import join
 from numaagent.readers import (
     containernames,
+    groups,
     hierarchies,
     identity,
     kubelet,
@@ -25,9 +27,9 @@ from numaagent.readers import (
     topology,
 )
 from numaagent.readers.files import Files
-from numaagent.readers.groups import Search
 from numaagent.readers.hierarchies import Hierarchies
 from numaagent.readers.identity import Identity
+from numaagent.readers.kept import Kept
 from numaagent.readers.kubelet import Reading
 from numacore import wire
 from numacore.kubeletstate import Kubelet
@@ -39,6 +41,8 @@ TOPOLOGY_PERIOD = 30.0
 """Seconds between looks at what tells that CPUs or NUMA nodes came or went."""
 MACHINE_PERIOD = 600.0
 """Seconds after which everything about the machine is read again, even if nothing seems to have changed."""
+SEARCH_PERIOD = 60.0
+"""Seconds after which containers are searched and their limits read as if nothing were known of them."""
 T = TypeVar("T", Machine, Kubelet, Containers)
 
 
@@ -58,23 +62,34 @@ class Survey(msgspec.Struct, frozen=True):
 class Surveyor:
     """Reads the slow half, and remembers what it read."""
 
-    def __init__(self, config: Config, files: Files) -> None:
+    def __init__(self, config: Config, files: Files, budget: int) -> None:
         self._config = config
         self._files = files
         self._roots = config.roots
+        self._kept = Kept(files, budget)
         self._client = podresources.Client(files)
         self._kubelet = kubelet.Reader(files, config.roots, self._client)
+        self._names = containernames.Reader(files, config.roots.logs)
+        self._search = groups.Search(files)
+        self._limits = limits.Reader(files, self._kept)
         self._last: Survey | None = None
-        self._looked = self._read = 0.0
+        self._joined: tuple[object, tuple[Container, ...]] | None = None
+        self._looked = self._read = self._searched = -math.inf
         self._signature: tuple[str | None, ...] = ()
 
-    def survey(self, now: float, wall: float) -> Survey:
-        """Everything slow, now; `now`: monotonic seconds, `wall`: seconds since 1970."""
+    def survey(self, now: float, wall: float, *, ended: bool = False) -> Survey:
+        """Everything slow, now; `now`: monotonic seconds, `wall`: seconds since 1970.
+
+        `ended`: whether a container is known to have ended since the last survey.
+        """
         last = self._last
         who, whole, places = self._machine(now)
         reading = self._kubelet.read(now, wall)
-        trees = hierarchies.find(self._files, self._roots)
-        shown = self._containers(trees, reading)
+        anew = last is None or ended or now - self._searched >= SEARCH_PERIOD
+        if anew:
+            self._searched = now
+        trees = hierarchies.find(self._files, self._roots) if last is None or anew else last.trees
+        shown = self._containers(trees, reading, anew)
         found = Survey(
             identity=who,
             machine=whole,
@@ -88,7 +103,8 @@ class Surveyor:
         return found
 
     def close(self) -> None:
-        """Ends the connection to the kubelet."""
+        """Closes files and ends the connection to the kubelet."""
+        self._kept.close()
         self._client.close()
 
     def _machine(self, now: float) -> tuple[Identity, Packed[Machine], tuple[memory.Place, ...]]:
@@ -111,12 +127,13 @@ class Surveyor:
         whole = Machine(found, machine.attributes(self._files, self._roots, found, who, places))
         return who, self._packed(whole, self._last.machine if self._last else None), places
 
-    def _containers(self, trees: Hierarchies, reading: Reading) -> tuple[Container, ...]:
-        source = self._files.reader("containers")
-        groups = Search(source, trees).groups()
-        found = [limits.container(source, trees, group) for group in groups]
-        names = containernames.read(self._files, self._roots.logs, required=bool(reading.kubelet.present))
-        return join.containers(found, names, reading, set())
+    def _containers(self, trees: Hierarchies, reading: Reading, anew: bool) -> tuple[Container, ...]:
+        found = self._limits.containers(trees, self._search.groups(trees, anew=anew), anew=anew)
+        names = self._names.read(required=bool(reading.kubelet.present))
+        told = (found, names, reading)
+        if self._joined is None or self._joined[0] != told:
+            self._joined = (told, join.containers(found, names, reading))
+        return self._joined[1]
 
     def _numa_maps(
         self, trees: Hierarchies, shown: tuple[Container, ...]

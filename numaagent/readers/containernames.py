@@ -11,7 +11,7 @@ import re
 
 import msgspec
 
-from numaagent.readers.files import Files
+from numaagent.readers.files import Files, Source
 
 _LINK = re.compile(r"([^_]+)_([^_]+)_(.+)-([0-9a-f]{64})\.log")
 _POD = re.compile(r"([^_]+)_([^_]+)_([0-9a-f-]{32,36})")
@@ -41,12 +41,29 @@ class Names(msgspec.Struct, frozen=True):
     """By pod uid."""
 
 
-def read(files: Files, folder: str, *, required: bool) -> Names:
-    """The names; `required`: whether this machine has a kubelet, which keeps these folders."""
+class Reader:
+    """Reads the names again only when a link or folder came or went."""
+
+    def __init__(self, files: Files, folder: str) -> None:
+        self._files = files
+        self._folder = folder
+        self._last: tuple[object, Names] | None = None
+
+    def read(self, *, required: bool) -> Names:
+        """The names; `required`: whether this machine has a kubelet, which keeps these folders."""
+        look = Source(self._files, "container-names")
+        links, pods = f"{self._folder}/containers", f"{self._folder}/pods"
+        key = (required, look.state(links), look.state(pods))
+        if self._last is None or self._last[0] != key:
+            self._last = (key, _read(self._files, links, pods, required))
+        return self._last[1]
+
+
+def _read(files: Files, links: str, pods: str, required: bool) -> Names:
     source = files.reader("container-names")
-    links = map(_LINK.fullmatch, source.names(f"{folder}/containers", required=required))
-    pods = map(_POD.fullmatch, source.names(f"{folder}/pods", required=required))
+    found = map(_LINK.fullmatch, source.names(links, required=required))
+    folders = map(_POD.fullmatch, source.names(pods, required=required))
     return Names(
-        containers={link[4]: ContainerName(link[2], link[1], link[3]) for link in links if link},
-        pods={pod[3]: PodName(pod[1], pod[2]) for pod in pods if pod},
+        containers={link[4]: ContainerName(link[2], link[1], link[3]) for link in found if link},
+        pods={pod[3]: PodName(pod[1], pod[2]) for pod in folders if pod},
     )

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import os
-import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
+from numaagent.readers import columns
 from numaagent.readers.files import Files, Source
-from numaagent.readers.hierarchies import Hierarchies
+from numaagent.readers.hierarchies import Hierarchies, Hierarchy
 from numaagent.readers.kept import Kept
 from numacore.topology import Topology
 from numacore.usage import ContainerUse
 from numacore.workload import Container
 
-_PAGES = re.compile(rb"N(\d+)=(\d+)")
+T = TypeVar("T")
 _PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
+_SHORT = 64
+"""Bytes that hold the first line of `cpu.stat`, and all of a file with one number."""
 
 
-class _Paths:
-    """The files of one container; None = its controller is not here, or the group has no such file."""
+class _Column:
+    """One file of every container that has a cgroup: its paths, and where its values go."""
 
-    __slots__ = ("memory", "pages", "per_cpu", "time")
+    def __init__(self, tree: Hierarchy | None, name: str, groups: list[str | None]) -> None:
+        self.count = len(groups)
+        known = [(i, group) for i, group in enumerate(groups) if group is not None and tree is not None]
+        self.at = [i for i, _ in known]
+        self.paths = [f"{tree.path}{group}/{name}" for _, group in known if tree is not None]
 
-    def __init__(self, trees: Hierarchies, path: str | None) -> None:
-        def file(controller: str, second: str, first: str) -> str | None:
-            tree = trees.by_controller.get(controller)
-            if tree is None or path is None:
-                return None
-            return f"{tree.path}{path}/{second if tree.version == 2 else first}"
-
-        self.time = file("cpuacct", "cpu.stat", "cpuacct.usage")
-        self.memory = file("memory", "memory.current", "memory.usage_in_bytes")
-        self.pages = file("memory", "memory.numa_stat", "memory.numa_stat")
-        accounting = trees.by_controller.get("cpuacct")
-        first = accounting is not None and accounting.version == 1
-        self.per_cpu = file("cpuacct", "", "cpuacct.usage_percpu") if first else None
+    def spread(
+        self,
+        files: list[bytes | None],
+        fast: Callable[[list[bytes]], Sequence[T | None] | None],
+        slow: Callable[[bytes], T | None],
+    ) -> tuple[T | None, ...]:
+        """The value of each container in their order; None where there is no file or no value."""
+        there = [data for data in files if data is not None]
+        found = fast(there)
+        if found is not None and len(there) == self.count:
+            return tuple(found)
+        values: list[T | None] = [None] * self.count
+        several: Iterator[T | None] = iter(found) if found is not None else map(slow, there)
+        for i, data in zip(self.at, files, strict=True):
+            if data is not None:
+                values[i] = next(several)
+        return tuple(values)
 
 
 class Reader:
@@ -42,99 +54,104 @@ class Reader:
     def __init__(self, files: Files, kept: Kept) -> None:
         self._files = files
         self._kept = kept
-        self._paths: list[_Paths] = []
-        self._cpus: list[tuple[int, list[int]]] = []
-        self._nodes: tuple[int, ...] = ()
-        self._first = False
+        self._topology: Topology | None = None
+        self._columns: dict[str, _Column] = {}
+        self._second: dict[str, bool] = {}
 
     def watch(self, trees: Hierarchies, topology: Topology, containers: tuple[Container, ...]) -> None:
         """Which containers to read from now on."""
-        self._paths = [_Paths(trees, each.cgroup) for each in containers]
-        self._nodes = topology.numa_ids
-        self._cpus = [(node.id, list(node.cpus)) for node in topology.nodes]
-        memory = trees.by_controller.get("memory")
-        self._first = memory is not None and memory.version == 1
+        groups = [each.cgroup for each in containers]
+        time, memory = trees.by_controller.get("cpuacct"), trees.by_controller.get("memory")
+        self._topology = topology
+        self._second = {"time": _is_second(time), "memory": _is_second(memory)}
+        self._columns = {
+            "time": _Column(time, "cpu.stat" if _is_second(time) else "cpuacct.usage", groups),
+            "memory": _Column(
+                memory, "memory.current" if _is_second(memory) else "memory.usage_in_bytes", groups
+            ),
+            "pages": _Column(memory, "memory.numa_stat", groups),
+            "per-cpu": _Column(None if _is_second(time) else time, "cpuacct.usage_percpu", groups),
+        }
+
+    def wanted(self) -> set[str]:
+        """Every file that is read."""
+        return {path for column in self._columns.values() for path in column.paths}
 
     def read(self) -> ContainerUse:
         """Use of every container now; None where it has ended or cannot be read."""
         source = self._files.reader("containers-use")
-        time = tuple(self._time(source, each.time) for each in self._paths)
-        memory = tuple(_whole(self._data(source, each.memory)) for each in self._paths)
-        parse = _pages_v1 if self._first else _pages_v2
-        pages = [parse(self._data(source, each.pages)) for each in self._paths]
-        per_cpu = [self._per_cpu(self._data(source, each.per_cpu)) for each in self._paths]
         return ContainerUse(
-            cpu_time=time,
-            memory=memory,
-            pages=self._columns(pages),
-            cpu_time_by_numa=self._columns(per_cpu),
+            cpu_time=self._time(source),
+            memory=self._read(source, "memory", _SHORT, columns.wholes, columns.whole),
+            pages=self._pages(source),
+            cpu_time_by_numa=self._per_cpu(source),
         )
 
-    def wanted(self) -> set[str]:
-        """Every file that is read."""
-        return {
-            path
-            for each in self._paths
-            for path in (each.time, each.memory, each.pages, each.per_cpu)
-            if path
-        }
+    def _read(
+        self,
+        source: Source,
+        name: str,
+        size: int,
+        fast: Callable[[list[bytes]], Sequence[T | None] | None],
+        slow: Callable[[bytes], T | None],
+    ) -> tuple[T | None, ...]:
+        column = self._columns[name]
+        return column.spread(self._kept.column(source, column.paths, size), fast, slow)
 
-    def _data(self, source: Source, path: str | None) -> bytes | None:
-        return None if path is None else self._kept.data(source, path)
+    def _time(self, source: Source) -> tuple[int | None, ...]:
+        if self._second["time"]:
+            return self._read(source, "time", _SHORT, columns.first_values, _usage)
+        nanoseconds = self._read(source, "time", _SHORT, columns.wholes, columns.whole)
+        return tuple(None if each is None else each // 1000 for each in nanoseconds)
 
-    def _time(self, source: Source, path: str | None) -> int | None:
-        data = self._data(source, path)
-        if data is None:
-            return None
-        if data.startswith(b"usage_usec "):
-            return _whole(data[11 : data.find(b"\n")])
-        nanoseconds = _whole(data)
-        return None if nanoseconds is None else nanoseconds // 1000
+    def _pages(self, source: Source) -> dict[int, tuple[int | None, ...]]:
+        assert self._topology is not None
+        column, nodes = self._columns["pages"], self._topology.numa_ids
+        if not self._second["memory"]:
+            rows = self._read(source, "pages", 1 << 14, lambda _: None, _pages_v1)
+            return _by_node(rows, nodes)
+        files = self._kept.column(source, column.paths, 256 + 64 * len(nodes))
+        there = [data for data in files if data is not None]
+        found = columns.pages(there)
+        if found is not None and len(there) == column.count:
+            none = (0,) * column.count
+            return {node: tuple(found[node]) if node in found else none for node in nodes}
+        return _by_node(column.spread(files, lambda _: None, columns.pages_v2), nodes)
 
-    def _per_cpu(self, data: bytes | None) -> dict[int, int] | None:
+    def _per_cpu(self, source: Source) -> dict[int, tuple[int | None, ...]]:
         """`cpuacct.usage_percpu` prints nanoseconds of every possible CPU in order."""
-        fields = data.split() if data else []
-        if not fields or not all(map(bytes.isdigit, fields)):
-            return None
-        times = list(map(int, fields))
-        return {
-            node: sum(times[cpu] for cpu in cpus if cpu < len(times)) // 1000 for node, cpus in self._cpus
-        }
-
-    def _columns(self, rows: list[dict[int, int] | None]) -> dict[int, tuple[int | None, ...]]:
-        if not any(rows):
+        assert self._topology is not None
+        if not self._columns["per-cpu"].paths:
             return {}
-        return {node: tuple(row.get(node) if row else None for row in rows) for node in self._nodes}
+        cpus = [(node.id, list(node.cpus)) for node in self._topology.nodes]
+
+        def parse(data: bytes) -> dict[int, int] | None:
+            times = columns.wholes(data.split())
+            if not times:
+                return None
+            return {node: sum(times[cpu] for cpu in mine if cpu < len(times)) // 1000 for node, mine in cpus}
+
+        rows = self._read(source, "per-cpu", 1 << 16, lambda _: None, parse)
+        return _by_node(rows, self._topology.numa_ids)
 
 
-def _whole(data: bytes | None) -> int | None:
-    data = (data or b"").strip()
-    return int(data) if data.isdigit() and len(data) < 19 else None
+def _is_second(tree: Hierarchy | None) -> bool:
+    return tree is None or tree.version == 2
 
 
-def _pages_v2(data: bytes | None) -> dict[int, int] | None:
-    """Bytes by NUMA node, anonymous and file (Documentation/admin-guide/cgroup-v2.rst, memory.numa_stat)."""
-    if not data:
-        return None
-    found: dict[int, int] = {}
-    seen = 0
-    for line in data.split(b"\n"):
-        if line.startswith((b"anon ", b"file ")):
-            seen += 1
-            for node, amount in _PAGES.findall(line):
-                key = int(node)
-                found[key] = found.get(key, 0) + int(amount)
-            if seen == 2:
-                break
-    return found or None
+def _usage(data: bytes) -> int | None:
+    found = columns.first_values([data])
+    return found[0] if found else None
 
 
-def _pages_v1(data: bytes | None) -> dict[int, int] | None:
-    """Pages by NUMA node (Documentation/admin-guide/cgroup-v1/memory.rst 5.6), the groups below included if told."""
-    lines = {line.partition(b"=")[0]: line for line in (data or b"").split(b"\n")}
-    prefix = b"hierarchical_" if b"hierarchical_anon" in lines else b""
-    found: dict[int, int] = {}
-    for name in (b"anon", b"file"):
-        for node, pages in _PAGES.findall(lines.get(prefix + name, b"")):
-            found[int(node)] = found.get(int(node), 0) + int(pages) * _PAGE_SIZE
-    return found or None
+def _pages_v1(data: bytes) -> dict[int, int] | None:
+    return columns.pages_v1(data, _PAGE_SIZE)
+
+
+def _by_node(
+    rows: tuple[dict[int, int] | None, ...], nodes: tuple[int, ...]
+) -> dict[int, tuple[int | None, ...]]:
+    """Columns by NUMA node; a NUMA node without memory is not printed and holds nothing."""
+    if not any(rows):
+        return {}
+    return {node: tuple(None if row is None else row.get(node, 0) for row in rows) for node in nodes}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 import msgspec
 
@@ -14,8 +13,8 @@ from numacore.usage import CpuTimes
 
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """Columns in the order of the file; the two after them count guests, which are in user and nice already."""
+COLUMNS = len(MODES) + 1
 _LIMIT = 4 * 1024 * 1024
-_LINE = re.compile(rb"^cpu(\d+ [0-9 ]*\d)$", re.MULTILINE)
 _decoder = msgspec.json.Decoder(list[list[int]])
 
 
@@ -26,7 +25,7 @@ class Reader:
         self._files = files
         self._path = f"{roots.proc}/stat"
         self._descriptor: int | None = None
-        self._ids: tuple[list[int], CpuSet] = ([], CpuSet())
+        self._ids: tuple[tuple[int, ...], CpuSet] = ((), CpuSet())
 
     def rows(self) -> list[list[int]]:
         """For each CPU that the kernel counts its id and its ticks in each mode; empty where it is unreadable."""
@@ -38,13 +37,14 @@ class Reader:
         """The counters of the wire, from rows; None where there are none."""
         if not rows:
             return None
-        ids = [row[0] for row in rows]
-        if ids != self._ids[0]:
-            self._ids = (ids, CpuSet(ids))
+        columns = list(zip(*rows, strict=False))
+        if columns[0] != self._ids[0]:
+            self._ids = (columns[0], CpuSet(columns[0]))
+        _, user, nice, system, idle, iowait, irq, softirq, steal = columns[:9]
         return CpuTimes(
             cpus=self._ids[1],
-            busy=tuple([u + n + s + i + f + t for _, u, n, s, _, _, i, f, t in rows]),
-            idle=tuple([row[4] + row[5] for row in rows]),
+            busy=tuple(map(sum, zip(user, nice, system, irq, softirq, steal, strict=True))),
+            idle=tuple(map(sum, zip(idle, iowait, strict=True))),
         )
 
     def close(self) -> None:
@@ -67,14 +67,19 @@ class Reader:
 
 def _rows(source: Source, path: str, data: bytes) -> list[list[int]]:
     """The lines `cpu0 1 2 3 ...` become `[0,1,2,3,...]` of one JSON text: parsed at the speed of a C parser."""
-    lines = _LINE.findall(data)
+    _, *lines = (b"\n" + data).replace(b"\ncpu ", b"\n", 1).split(b"\ncpu")
     if not lines:
         source.fail(path, "it lists no CPU")
         return []
-    rows = _decoder.decode(b"[[" + b"],[".join(lines).replace(b" ", b",") + b"]]")
-    return [_eight(row) for row in rows]
+    lines[-1] = lines[-1].partition(b"\n")[0]
+    try:
+        rows = _decoder.decode(b"[[" + b"],[".join(lines).replace(b" ", b",") + b"]]")
+    except msgspec.DecodeError:
+        source.fail(path, "its lines of CPUs are not numbers")
+        return []
+    return rows if min(map(len, rows)) >= COLUMNS else [_padded(row) for row in rows]
 
 
-def _eight(row: list[int]) -> list[int]:
-    """Id and the eight modes; kernels before 2.6.11 count fewer."""
-    return row[:9] if len(row) >= 9 else row + [0] * (9 - len(row))
+def _padded(row: list[int]) -> list[int]:
+    """Kernels before 2.6.11 count fewer modes."""
+    return row + [0] * (COLUMNS - len(row))

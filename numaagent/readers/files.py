@@ -35,6 +35,9 @@ GONE = (errno.ENOENT, errno.ENODEV, errno.ENOTDIR, errno.ESRCH)
 """Errors of a file whose process, cgroup or device has ended."""
 
 
+Stamp = tuple[int, int, int]
+
+
 class Problems:
     """Counts failed reads. What a reader met in its newest attempt is listed, with how often it was met so far."""
 
@@ -247,6 +250,18 @@ class Source:
         except OSError as error:
             self.refused(path, error, required=False)
             return []
+
+    def stamp(self, path: str) -> Stamp | None:
+        """What changes when a folder gets or loses a folder; None where the file system does not tell.
+
+        cgroup folders keep their time of change, but count their folders as links, as most file systems do. Those that
+        do not (overlayfs, btrfs) say 1.
+        """
+        try:
+            found = os.stat(self.files.folder(path))
+        except OSError:
+            return None
+        return (found.st_ino, found.st_nlink, found.st_mtime_ns) if found.st_nlink > 1 else None
 
     def link(self, path: str) -> str | None:
         """What a symbolic link names, not followed; None where it is no link."""

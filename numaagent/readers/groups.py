@@ -15,28 +15,41 @@ from typing import Literal
 
 from numaagent.readers import cgroupnames
 from numaagent.readers.cgroupnames import Group
-from numaagent.readers.files import Source
+from numaagent.readers.files import Files, Source, Stamp
 from numaagent.readers.hierarchies import Hierarchies, Hierarchy
 from numacore.cpuset import CpuSet
 
 MAX_GROUPS = 20_000
 """Folders that one search looks into."""
 MAX_DEPTH = 24
+READER = "containers"
 _HIDDEN = re.compile(r"lxc\.(monitor|pivot).*|(crio|libpod)-conmon-.*")
 """What runtimes keep beside a container to watch over it."""
 
 
 class Search:
-    """One walk over the cgroup trees."""
+    """Walks the cgroup trees again and again, and lists only folders that changed."""
 
-    def __init__(self, source: Source, hierarchies: Hierarchies) -> None:
-        self._source = source
-        self._trees = hierarchies.walked
-        self._cpuset = hierarchies.by_controller.get("cpuset")
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._source = Source(files, READER)
+        self._trees: tuple[Hierarchy, ...] = ()
+        self._cpuset: Hierarchy | None = None
+        self._left = 0
+        self._known: dict[str, Group | None] = {}
+        self._folders: dict[str, tuple[Stamp, list[str]]] = {}
+
+    def groups(self, trees: Hierarchies, *, anew: bool) -> list[Group]:
+        """What is shown, in ascending order of the paths. `anew`: trust nothing that was listed before.
+
+        A folder's stamp tells that a group came or went, but not that one went and another came in its place.
+        """
+        if anew or trees.walked != self._trees:
+            self._folders.clear()
+            self._known.clear()
+        self._source = self._files.reader(READER)
+        self._trees, self._cpuset = trees.walked, trees.by_controller.get("cpuset")
         self._left = MAX_GROUPS
-
-    def groups(self) -> list[Group]:
-        """What is shown, in ascending order of the paths."""
         return sorted(self._below("", 0), key=lambda group: group.path)
 
     def _below(self, path: str, depth: int) -> list[Group]:
@@ -49,7 +62,7 @@ class Search:
         if depth > MAX_DEPTH or self._left <= 0 or _HIDDEN.fullmatch(name):
             return []
         self._left -= 1
-        group = cgroupnames.recognise(path)
+        group = self._recognised(path)
         if group is not None and group.unit:
             nested = self._nested(path, depth)
             return nested + ([group] if self._lives(path) or self._own_cpus(path) else [])
@@ -75,8 +88,23 @@ class Search:
     def _children(self, path: str) -> list[str]:
         names: dict[str, None] = {}
         for tree in self._trees:
-            names.update(dict.fromkeys(self._source.folders(f"{tree.path}{path}")))
+            names.update(dict.fromkeys(self._listed(f"{tree.path}{path}")))
         return sorted(names)
+
+    def _listed(self, folder: str) -> list[str]:
+        stamp = self._source.stamp(folder)
+        known = self._folders.get(folder)
+        if known is not None and stamp is not None and known[0] == stamp:
+            return known[1]
+        names = self._source.folders(folder)
+        if stamp is not None:
+            self._folders[folder] = (stamp, names)
+        return names
+
+    def _recognised(self, path: str) -> Group | None:
+        if path not in self._known:
+            self._known[path] = cgroupnames.recognise(path)
+        return self._known[path]
 
     def _lives(self, path: str) -> bool:
         """Whether there are processes in the group or below it."""
@@ -94,24 +122,30 @@ class Search:
         return any(self._source.text(file, limit=1 << 20) for file in files)
 
     def _own_cpus(self, path: str) -> bool:
-        own = effective(self._source, self._cpuset, path, "cpus") if self._cpuset else None
-        return bool(own) and own != nearest(self._source, self._cpuset, path.rpartition("/")[0], "cpus")
+        tree = self._cpuset
+        own = effective(self._source, tree, path, "cpus")[0] if tree else None
+        return bool(own) and own != nearest(self._source, tree, path.rpartition("/")[0], "cpus")[0]
 
 
-def effective(source: Source, tree: Hierarchy, path: str, what: Literal["cpus", "mems"]) -> CpuSet | None:
+Effective = tuple[CpuSet | None, str | None]
+"""A set in force, and the file that tells it."""
+
+
+def effective(source: Source, tree: Hierarchy, path: str, what: Literal["cpus", "mems"]) -> Effective:
     """CPUs or NUMA nodes in force for a group; None where it has no set of its own."""
     base = f"{tree.path}{path}/{tree.prefix}"
-    first, second = (f"{what}.effective", what) if tree.version == 2 else (f"effective_{what}", what)
-    return source.ids(f"{base}{first}") or source.ids(f"{base}{second}") or None
+    first = f"{what}.effective" if tree.version == 2 else f"effective_{what}"
+    for name in (first, what):
+        if found := source.ids(base + name):
+            return found, base + name
+    return None, None
 
 
-def nearest(
-    source: Source, tree: Hierarchy | None, path: str, what: Literal["cpus", "mems"]
-) -> CpuSet | None:
+def nearest(source: Source, tree: Hierarchy | None, path: str, what: Literal["cpus", "mems"]) -> Effective:
     """CPUs or NUMA nodes in force for a group: its own, else those of the nearest group above that has some."""
     while tree is not None:
         found = effective(source, tree, path, what)
-        if found is not None or not path:
+        if found[0] is not None or not path:
             return found
         path = path.rpartition("/")[0]
-    return None
+    return None, None

@@ -37,6 +37,7 @@ class Kept:
         self._budget = budget
         self._open: dict[str, int] = {}
         self._missing: set[str] = set()
+        self._columns: dict[int, list[int]] = {}
         self.ended = False
         """Whether a group was found to have ended since this was last reset."""
 
@@ -57,11 +58,29 @@ class Kept:
             source.refused(path, error, required=False)
             return None
 
+    def column(self, source: Source, paths: list[str], size: int) -> list[bytes | None]:
+        """The first `size` bytes of many files at once; None where there is none.
+
+        Once all of them are open (or known to be missing) a column is one loop over descriptors. `paths` must stay the
+        same list from call to call; `watch` forgets it.
+        """
+        descriptors = self._columns.get(id(paths))
+        if descriptors is not None:
+            try:
+                return [os.pread(each, size, 0) if each >= 0 else None for each in descriptors]
+            except OSError:
+                self._columns.clear()  # one has ended: find out which
+        found = [self.data(source, path) for path in paths]
+        if all(path in self._open or path in self._missing for path in paths):
+            self._columns[id(paths)] = [self._open.get(path, -1) for path in paths]
+        return found
+
     def watch(self, paths: set[str]) -> None:
         """Closes what is not read any more, and looks anew for what was missing."""
         for path in self._open.keys() - paths:
             self._drop(path)
         self._missing.clear()
+        self._columns.clear()
 
     def close(self) -> None:
         """Closes all of them."""
@@ -83,6 +102,7 @@ class Kept:
     def _drop(self, path: str) -> None:
         descriptor = self._open.pop(path, None)
         if descriptor is not None:
+            self._columns.clear()
             os.close(descriptor)
 
     def _gone(self, path: str) -> None:

@@ -4,24 +4,96 @@ from __future__ import annotations
 
 import math
 
+import msgspec
+
 from numaagent.readers import groups
 from numaagent.readers.cgroupnames import Group
-from numaagent.readers.files import Source
+from numaagent.readers.files import Files, Source
 from numaagent.readers.hierarchies import Hierarchies, Hierarchy
+from numaagent.readers.kept import Kept
+from numacore.cpuset import CpuSet, CpuSetError
 from numacore.workload import QOS, Container, Max
 
 UNLIMITED = 1 << 60
 """Version 1 prints the largest multiple of a page for "no limit"."""
+MAX_SETS = 4096
+_LIST = 1 << 14
+"""Bytes of a list of CPUs that are read; every second of 2,048 CPUs prints 10 KiB."""
 MIN_SHARES = 2
 """Smallest `cpu.shares`; the kubelet writes it for a request of nothing."""
 
 
-def container(source: Source, trees: Hierarchies, group: Group) -> Container:
-    """A container as its cgroup describes it; who it is comes from elsewhere."""
-    cpu, memory = trees.by_controller.get("cpu"), trees.by_controller.get("memory")
-    cpuset = trees.by_controller.get("cpuset")
-    limit = _cpu_limit(source, cpu, group.path)
-    return Container(
+class _Known(msgspec.Struct):
+    """A group with the containers that it was read as, and where its CPUs and NUMA nodes in force stand."""
+
+    base: Container
+    cpus: str | None
+    mems: str | None
+
+
+class Reader:
+    """Reads containers again and again: where they may run each time, how much they may use now and then."""
+
+    def __init__(self, files: Files, kept: Kept) -> None:
+        self._files = files
+        self._kept = kept
+        self._known: dict[str, _Known] = {}
+        self._groups: list[Group] = []
+        self._paths: list[str] = []
+        self._sets: dict[bytes, CpuSet | None] = {}
+
+    def containers(self, trees: Hierarchies, groups: list[Group], *, anew: bool) -> list[Container]:
+        """The containers of these groups, in their order; `anew`: read everything again."""
+        source = self._files.reader("limits")
+        if anew or groups != self._groups:
+            before = {} if anew else self._known
+            self._known = {each.path: before.get(each.path) or _known(source, trees, each) for each in groups}
+            self._groups = groups
+            self._paths = [path for each in self._known.values() for path in (each.cpus, each.mems) if path]
+            self._kept.watch(set(self._paths))
+        found = dict(zip(self._paths, self._kept.column(source, self._paths, _LIST), strict=True))
+        return [self._current(source, trees, self._known[each.path], found) for each in groups]
+
+    def _current(
+        self, source: Source, trees: Hierarchies, known: _Known, found: dict[str, bytes | None]
+    ) -> Container:
+        """The container with its sets as they are now; the same object as before if nothing changed."""
+        cpus, mems = self._set(found.get(known.cpus or "")), self._set(found.get(known.mems or ""))
+        base = known.base
+        if (known.cpus and not cpus) or (known.mems and not mems):
+            tree = trees.by_controller.get("cpuset")
+            cpus, mems = (
+                groups.nearest(source, tree, base.cgroup or "", what)[0] for what in ("cpus", "mems")
+            )
+        if cpus != base.cpus or mems != base.mems:
+            known.base = msgspec.structs.replace(base, cpus=cpus, mems=mems)
+        return known.base
+
+    def _set(self, data: bytes | None) -> CpuSet | None:
+        """Most containers share a few sets, so each text is parsed once."""
+        if data is None:
+            return None
+        if data not in self._sets:
+            if len(self._sets) > MAX_SETS:
+                self._sets.clear()
+            self._sets[data] = _parsed(data)
+        return self._sets[data]
+
+
+def _parsed(data: bytes) -> CpuSet | None:
+    try:
+        return CpuSet.parse(data.decode().strip("\0 \n")) or None
+    except (CpuSetError, UnicodeDecodeError):
+        return None
+
+
+def _known(source: Source, trees: Hierarchies, group: Group) -> _Known:
+    tree = trees.by_controller.get("cpuset")
+    (cpus, cpus_path), (mems, mems_path) = (
+        groups.nearest(source, tree, group.path, what) for what in ("cpus", "mems")
+    )
+    limit = _cpu_limit(source, trees.by_controller.get("cpu"), group.path)
+    base = Container(
         id=group.id,
         cgroup=group.path,
         runtime=group.runtime,
@@ -29,12 +101,13 @@ def container(source: Source, trees: Hierarchies, group: Group) -> Container:
         name=group.name,
         kubernetes=group.kubernetes,
         qos=group.qos,
-        cpus=groups.nearest(source, cpuset, group.path, "cpus"),
-        mems=groups.nearest(source, cpuset, group.path, "mems"),
+        cpus=cpus,
+        mems=mems,
         cpu_limit=limit,
-        cpu_request=_cpu_request(source, cpu, group.path, group.qos, limit),
-        memory_limit=_memory_limit(source, memory, group.path),
+        cpu_request=_cpu_request(source, trees.by_controller.get("cpu"), group.path, group.qos, limit),
+        memory_limit=_memory_limit(source, trees.by_controller.get("memory"), group.path),
     )
+    return _Known(base, cpus_path, mems_path)
 
 
 def _cpu_limit(source: Source, tree: Hierarchy | None, path: str) -> float | Max | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from numaagent.config import Roots
-from numaagent.readers import kerneltext
+from numaagent.readers import columns, kerneltext
 from numaagent.readers.files import Files, Source
 from numacore.topology import HugePages, Topology
 from numacore.usage import MemoryUse
@@ -21,9 +21,20 @@ COUNTERS = ("numa_hit", "numa_miss", "numa_foreign", "interleave_hit", "local_no
 Fetch = Callable[[str], bytes | None]
 """Gives a file's content, or None."""
 _POOL = re.compile(r"hugepages-(\d+)kB", re.ASCII)
-_FIELD = re.compile(
-    rb"\b(MemTotal|MemFree|MemUsed|FilePages|Cached|AnonPages|HugePages_Total|HugePages_Free):\s*(\d+ *[A-Za-z]*)"
+FIELDS = tuple(
+    (name, f"{before}{name}:".encode())
+    for before, name in (
+        ("", "MemTotal"),
+        ("", "MemFree"),
+        ("", "MemUsed"),
+        ("", "FilePages"),
+        ("\n", "Cached"),
+        ("", "AnonPages"),
+        ("", "HugePages_Total"),
+        ("", "HugePages_Free"),
+    )
 )
+"""Fields with what stands before them; `Cached` must not be found in `SwapCached`."""
 
 
 class Pool(msgspec.Struct, frozen=True):
@@ -96,7 +107,7 @@ def _pools(fetch: Fetch, place: Place, table: dict[str, int]) -> tuple[HugePages
     """Kernels before 2.6.32 count only pages of the default size, in meminfo."""
     if place.pools:
         return tuple(
-            HugePages(pool.page_size, _count(fetch(pool.total)), _count(fetch(pool.free)))
+            HugePages(pool.page_size, columns.whole(fetch(pool.total)), columns.whole(fetch(pool.free)))
             for pool in place.pools
         )
     if place.default_page is None or "HugePages_Total" not in table:
@@ -105,20 +116,27 @@ def _pools(fetch: Fetch, place: Place, table: dict[str, int]) -> tuple[HugePages
 
 
 def _table(data: bytes) -> dict[str, int]:
+    """The fields of a `meminfo` that are used, bytes; a search for each beats splitting forty lines."""
     found = {}
-    for name, value in _FIELD.findall(data):
-        amount = kerneltext.size(value.decode())
-        if amount is not None:
-            found[name.decode()] = amount
+    for name, key in FIELDS:
+        start = data.find(key)
+        if start >= 0:
+            amount = _amount(data[start + len(key) : data.find(b"\n", start + 1)])
+            if amount is not None:
+                found[name] = amount
     return found
+
+
+def _amount(text: bytes) -> int | None:
+    fields = text.split()
+    if len(fields) == 2 and fields[1] == b"kB" and fields[0].isdigit() and len(fields[0]) < 16:
+        return int(fields[0]) * 1024
+    return kerneltext.size(text.decode(errors="replace"))
 
 
 def _counters(data: bytes) -> dict[str, int]:
     fields = data.split()
     known = dict(zip(fields[::2], fields[1::2], strict=False))
-    return {name: count for name in COUNTERS if (count := _count(known.get(name.encode()))) is not None}
-
-
-def _count(data: bytes | None) -> int | None:
-    data = (data or b"").strip(b"\0 \t\r\n")
-    return int(data) if data.isdigit() and len(data) < 19 else None
+    return {
+        name: count for name in COUNTERS if (count := columns.whole(known.get(name.encode()))) is not None
+    }
