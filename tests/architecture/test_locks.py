@@ -3,10 +3,12 @@
 import json
 import re
 import tomllib
+from importlib.metadata import packages_distributions
 from typing import Any
 
 import pytest
 
+from tests.architecture import source
 from tests.servers import ROOT
 
 REQUIREMENTS = ("requirements/dev.txt", "requirements/web.txt", "requirements/agent.txt")
@@ -44,6 +46,31 @@ def test_it_names_no_index_and_no_address(name: str) -> None:
 def test_it_ships_what_it_tested(name: str) -> None:
     tested = versions("requirements/dev.txt")
     assert {package: tested.get(package) for package in versions(name)} == versions(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "rooms"),
+    [
+        ("requirements/web.txt", ("numaweb", "policies", "monitoring", "numacore")),
+        ("requirements/agent.txt", ("numaagent", "numacore")),
+    ],
+)
+def test_it_locks_every_package_that_an_image_imports(name: str, rooms: tuple[str, ...]) -> None:
+    imported = {
+        each.partition(".")[0]
+        for file, tree in source.product()
+        if file.startswith(rooms)
+        for each in source.imports(tree)
+    }
+    owners = packages_distributions()
+    needed = {package: owners[package] for package in imported & owners.keys()}
+    locked = set(versions(name))
+    assert needed
+    assert not {
+        package: found
+        for package, found in needed.items()
+        if not locked & {re.sub(r"[._]", "-", each.lower()) for each in found}
+    }
 
 
 def test_it_gives_the_agent_only_its_own_packages() -> None:
