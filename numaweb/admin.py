@@ -1,18 +1,22 @@
 """The administration of people and their tokens; every registration is recorded by numaweb.administration."""
 
+from http import HTTPStatus
 from typing import Any
 
 from axes.models import AccessAttempt
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from numaweb import tokens
+from numaweb.administration import target_of
 from numaweb.models import ApiToken, FirstPassword
+from policies import audit
 
 admin.site.unregister(User)
 
@@ -50,9 +54,12 @@ class PersonAdmin(UserAdmin[User]):
         return super().get_queryset(request).prefetch_related("groups")
 
     def user_change_password(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        response = super().user_change_password(request, *args, **kwargs)
-        if request.method == "POST" and response.status_code == 302:
-            FirstPassword.objects.filter(user=args[0]).delete()
+        with transaction.atomic():
+            response = super().user_change_password(request, *args, **kwargs)
+            if request.method == "POST" and response.status_code == HTTPStatus.FOUND:
+                user = User.objects.get(pk=kwargs["id"])
+                FirstPassword.objects.filter(user=user).delete()
+                audit.record_request(request, "set password", target=target_of(user))
         return response
 
 

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.core.cache import cache
 from django.db import connection
-from django.test import Client
+from django.test import Client, override_settings
 from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 
@@ -77,8 +77,10 @@ def stranger(groups: dict[str, Group]) -> User:
 
 
 def signed_in(user: User) -> Client:
+    """Somebody who signed in long ago: the audit log is still empty."""
     client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    with override_settings(AXES_ENABLED=False):
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
     return client
 
 

@@ -1,0 +1,82 @@
+"""/healthz, /readyz, /version and /metrics: for machines, without sign-in."""
+
+import pytest
+from django.db import DatabaseError
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from numaweb import __version__, probes
+
+
+@pytest.fixture
+def nobody(db: None) -> Client:
+    return Client()
+
+
+def test_it_lives(nobody: Client) -> None:
+    assert nobody.get("/healthz").json() == {"status": "ok"}
+
+
+def test_it_is_ready_and_names_each_part(nobody: Client) -> None:
+    answer = nobody.get("/readyz")
+    assert answer.status_code == 200
+    assert answer.json()["parts"] == {"database": "ok", "migrations": "ok", "redis": "ok"}
+
+
+def test_it_names_the_part_that_is_away_and_not_its_address(nobody: Client, settings: Settings) -> None:
+    settings.REDIS_URL = "redis://:hunter2@127.0.0.1:1/0"
+    answer = nobody.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["parts"]["redis"] == "cannot be reached (ConnectionError)"
+    assert answer.json()["parts"]["database"] == "ok"
+    assert b"hunter2" not in answer.content
+    assert b"127.0.0.1" not in answer.content
+
+
+def test_it_is_not_ready_while_the_database_is_away(nobody: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise DatabaseError("password=hunter2 host=db.example")
+
+    monkeypatch.setitem(probes.PARTS, "database", fail)
+    answer = nobody.get("/readyz")
+    assert (answer.status_code, answer.json()["parts"]["database"]) == (
+        503,
+        "cannot be reached (DatabaseError)",
+    )
+
+
+def test_it_is_not_ready_before_migrations(nobody: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes.MigrationExecutor, "migration_plan", lambda *_: [object()] * 3)
+    parts = nobody.get("/readyz").json()["parts"]
+    assert parts["migrations"] == "3 migrations are not applied: run manage.py migrate"
+
+
+def test_it_tells_its_version(nobody: Client, settings: Settings) -> None:
+    settings.NUMAWEB_COMMIT = "abc123"
+    assert nobody.get("/version").json() == {"version": __version__, "commit": "abc123"}
+
+
+def test_it_serves_its_own_numbers(nobody: Client, settings: Settings) -> None:
+    nobody.get("/accounts/login/")
+    answer = nobody.get("/metrics")
+    text = answer.content.decode()
+    assert answer["Content-Type"].startswith("text/plain")
+    assert 'numaweb_http_requests_total{method="GET",status="200",view="login"}' in text
+    assert f'numaweb_build_info{{version="{__version__}"}} 1.0' in text
+    assert settings.SECRET_KEY not in text
+
+
+def test_it_serves_openmetrics_to_whoever_asks(nobody: Client) -> None:
+    answer = nobody.get("/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"})
+    assert answer["Content-Type"].startswith("application/openmetrics-text")
+    assert answer.content.endswith(b"# EOF\n")
+
+
+def test_it_answers_by_any_host_and_without_tls(nobody: Client, settings: Settings) -> None:
+    settings.ALLOWED_HOSTS = ["numa.example.org"]
+    settings.SECURE_SSL_REDIRECT = True
+    assert nobody.get("/healthz", headers={"Host": "10.0.0.7:30881"}).status_code == 200
+
+
+def test_it_is_only_for_reading(nobody: Client) -> None:
+    assert nobody.post("/healthz").status_code == 404

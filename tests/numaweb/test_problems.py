@@ -1,0 +1,96 @@
+"""What somebody sees when something is wrong: the cause and the remedy, in both languages."""
+
+from django.contrib.auth.models import User
+from django.db import DatabaseError
+from django.test import Client
+from django.urls import include, path
+from pytest_django.fixtures import Settings
+
+from numaweb import urls
+from policies.models import AuditEntry
+from tests.cast import signed_in
+
+
+def broken(_request: object) -> None:
+    raise DatabaseError("password=hunter2")
+
+
+class Broken:
+    """An URL configuration with one view that fails."""
+
+    handler500 = urls.handler500
+    urlpatterns = [path("broken/", broken), path("", include(urls))]
+
+
+def test_it_says_which_role_is_missing(as_viewer: Client) -> None:
+    page = as_viewer.get("/audit/")
+    assert page.status_code == 403
+    assert "This needs the role “administrator”; yours is “viewer”." in page.content.decode()
+
+
+def test_it_says_it_in_chinese(as_viewer: Client) -> None:
+    page = as_viewer.get("/audit/", headers={"Accept-Language": "zh-CN"})
+    assert page["Content-Language"] == "zh-hans"
+
+
+def test_it_tells_somebody_without_a_role_so(as_stranger: Client) -> None:
+    assert "your account has no role" in as_stranger.get("/audit/").content.decode()
+
+
+def test_it_records_a_refusal(as_operator: Client) -> None:
+    as_operator.get("/audit/")
+    entry = AuditEntry.objects.get()
+    assert (entry.action, entry.actor, entry.result) == ("forbidden", "otto", "refused")
+    assert (entry.target, entry.detail) == ("GET /audit/", "needs the role administrator")
+
+
+def test_it_refuses_the_administration_to_others(as_operator: Client) -> None:
+    assert as_operator.get("/admin/", follow=True).status_code == 403
+
+
+def test_it_leads_a_stranger_from_the_administration_to_the_one_form(client: Client, db: None) -> None:
+    asked = client.get("/admin/auth/user/", follow=True)
+    assert asked.redirect_chain[-1][0] == "/accounts/login/?next=/admin/auth/user/"
+
+
+def test_it_finds_nothing_at_an_unknown_address(as_viewer: Client) -> None:
+    page = as_viewer.get("/nothing/here/")
+    assert page.status_code == 404
+    assert "There is nothing at this address." in page.content.decode()
+
+
+def test_it_refuses_and_records_a_form_from_elsewhere(viewer: User) -> None:
+    client = signed_in(viewer)
+    client.handler.enforce_csrf_checks = True
+    page = client.post("/accounts/logout/", headers={"Origin": "https://evil.example"})
+    assert page.status_code == 403
+    assert "did not come from this site" in page.content.decode()
+    entry = AuditEntry.objects.get()
+    assert (entry.action, entry.actor) == ("forged request", "vera")
+    assert "https://evil.example" in entry.detail
+
+
+def test_it_hides_the_details_of_an_unexpected_error(as_viewer: Client, settings: Settings) -> None:
+    settings.ROOT_URLCONF = Broken
+    as_viewer.raise_request_exception = False
+    page = as_viewer.get("/broken/")
+    assert page.status_code == 500
+    assert "it has been logged" in page.content.decode()
+    assert b"hunter2" not in page.content
+
+
+def test_programs_get_problem_details(as_viewer: Client) -> None:
+    answer = as_viewer.get("/api/v1/nothing/")
+    assert answer.status_code == 404
+    assert answer["Content-Type"] == "application/problem+json"
+    assert answer.json() == {
+        "type": "about:blank",
+        "title": "Not Found",
+        "status": 404,
+        "detail": "There is nothing at this address.",
+    }
+
+
+def test_it_refuses_a_host_that_is_not_ours(client: Client, settings: Settings, db: None) -> None:
+    settings.ALLOWED_HOSTS = ["numa.example.org"]
+    assert client.get("/accounts/login/", headers={"Host": "evil.example"}).status_code == 400
