@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
+from prometheus_client import Counter
+
 from monitoring import metrics
 
 CONTROLS = 16
@@ -18,7 +20,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 class Source(Protocol):
     """Where a mailbox gets the whole state from."""
 
-    sent: metrics.Counter
+    sent: Counter
 
     def whole(self) -> dict[str, Any] | None:
         """The newest whole state as an ASGI message, made once for all; None while there is none."""

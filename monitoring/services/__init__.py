@@ -1,20 +1,21 @@
 """Writes of this room. Doors (tasks, the admin, commands) call these; nothing here enqueues a task."""
 
 from monitoring.services.clusters import EndpointSpec, ensure_cluster
-from monitoring.services.editing import (
-    address,
-    remove_cluster,
-    remove_endpoint,
-    save_cluster,
-    save_endpoint,
-)
+from monitoring.services.collection import end_all as end_shifts
+from monitoring.services.collection import run as collect
+from monitoring.services.endpoints import Trial, try_endpoint
+from monitoring.services.housekeeping import compact_history, forget
+from monitoring.services.recording import Observation, record
 
 __all__ = [
     "EndpointSpec",
-    "address",
+    "Observation",
+    "Trial",
+    "collect",
+    "compact_history",
+    "end_shifts",
     "ensure_cluster",
-    "remove_cluster",
-    "remove_endpoint",
-    "save_cluster",
-    "save_endpoint",
+    "forget",
+    "record",
+    "try_endpoint",
 ]

@@ -1,0 +1,130 @@
+"""One node's history of one metric, from whichever of journal and chunks have it."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from monitoring.history import chunks, journal, samples
+from monitoring.history.codec import Numbers
+from monitoring.history.metrics import METRICS, MISSING, PER_NODE, PER_NUMA, Metric
+from monitoring.history.spans import Span, all_spans, detail
+from monitoring.models import HistoryChunk, HistoryJournal
+
+NODE = "node"
+"""Name of the series of a metric that is about the whole node."""
+
+Piece = tuple[int, dict[str, Numbers]]
+"""Start of the first interval, and the values of each series from there."""
+
+
+class Points(msgspec.Struct, frozen=True):
+    """`values[name][i]` at `times[i]` (start of the interval, seconds since 1970); None = a gap.
+
+    Names: NUMA ids, or "node".
+    """
+
+    times: list[int]
+    values: dict[str, list[float | None]]
+    step: int
+
+
+class _Grid:
+    """A regular row of moments that pieces are laid upon."""
+
+    def __init__(self, start: int, end: int, step: int) -> None:
+        self.step = step
+        self.start = start - start % step
+        self.size = max(1, -(-(end - self.start) // step))
+        self.series: dict[str, Numbers] = {}
+
+    def lay(self, begin: int, name: str, values: Numbers) -> None:
+        """Lays values of the grid's own step down; gaps in them leave what is there."""
+        row = self.series.setdefault(name, np.full(self.size, MISSING, np.int64))
+        first = (begin - self.start) // self.step
+        skip = max(0, -first)
+        target = row[first + skip : max(0, first + len(values))]
+        source = values[skip : skip + len(target)]
+        np.copyto(target, source, where=source != MISSING)
+
+    def fold(self, factor: int, highest: bool) -> dict[str, Numbers]:
+        """Every `factor` moments as one."""
+        return {
+            name: chunks.fold(np.pad(row, (0, -len(row) % factor), constant_values=MISSING), factor, highest)
+            for name, row in self.series.items()
+        }
+
+
+def read(node: int, metric: str, start: int, end: int, most: int, finest: int = 1) -> Points:
+    """The history from `start` to before `end` in at most `most` points, none finer than `finest` seconds.
+
+    Of what several resolutions know, the finest counts; a coarse interval whose roll-up is not made yet is made of
+    finer ones.
+    """
+    wanted = METRICS[metric]
+    usable = [span for span in all_spans() if span.step >= finest] or [all_spans()[-1]]
+    span = next((each for each in usable if (end - start) / each.step <= most), usable[-1])
+    grid = _Grid(start, end, span.step)
+    for source in reversed(all_spans()):
+        if source.step <= span.step:
+            pieces = _chunks(node, wanted, source, grid.start, end)
+            if source.step == detail().step:
+                pieces += _journal(node, wanted, grid.start, end)
+            _lay(grid, pieces, source, wanted, end)
+    return _thinned(grid, wanted, most)
+
+
+def _lay(grid: _Grid, pieces: list[Piece], source: Span, wanted: Metric, end: int) -> None:
+    if not pieces:
+        return
+    first = max(grid.start, min(start for start, _ in pieces))
+    own = _Grid(first - first % grid.step, end, source.step)
+    for start, rows in pieces:
+        for name, values in rows.items():
+            own.lay(start, name, values)
+    for name, values in own.fold(grid.step // source.step, wanted.roll_up == "max").items():
+        grid.lay(own.start, name, values)
+
+
+def _chunks(node: int, wanted: Metric, source: Span, start: int, end: int) -> list[Piece]:
+    rows = HistoryChunk.objects.filter(
+        node=node, resolution=source.step, start__gt=start - source.length, start__lt=end
+    )
+    return [(row.start, _rows(wanted, chunks.unpack(row.data))) for row in rows.order_by("start")]
+
+
+def _rows(wanted: Metric, chunk: chunks.Chunk) -> dict[str, Numbers]:
+    if wanted.per == "node":
+        return {NODE: chunk.node[PER_NODE.index(wanted)]}
+    table = chunk.numa[PER_NUMA.index(wanted)]
+    return {str(numa): table[i] for i, numa in enumerate(chunk.ids)}
+
+
+def _journal(node: int, wanted: Metric, start: int, end: int) -> list[Piece]:
+    rows = HistoryJournal.objects.filter(bucket=journal.bucket(node), at__gte=start, at__lt=end).order_by("at")
+    pieces: list[Piece] = []
+    for at, data in rows.values_list("at", "data"):
+        own = samples.unpack_many(data).of(node)
+        if own is not None:
+            pieces.append((at, _picked(wanted, own)))
+    return pieces
+
+
+def _picked(wanted: Metric, own: Numbers) -> dict[str, Numbers]:
+    if wanted.per == "node":
+        return {NODE: own[1 + len(PER_NUMA) + PER_NODE.index(wanted), :1]}
+    row = own[1 + PER_NUMA.index(wanted)]
+    return {str(numa): row[i : i + 1] for i, numa in enumerate(own[0].tolist())}
+
+
+def _thinned(grid: _Grid, wanted: Metric, most: int) -> Points:
+    factor = max(1, -(-grid.size // most))
+    folded = grid.fold(factor, wanted.roll_up == "max")
+    names = sorted(folded, key=lambda name: (len(name), name))
+    times = list(range(grid.start, grid.start + grid.size * grid.step, grid.step * factor))
+    return Points(times, {name: _plain(folded[name], wanted) for name in names}, grid.step * factor)
+
+
+def _plain(row: NDArray[np.int64], wanted: Metric) -> list[float | None]:
+    return [None if value == MISSING else value / wanted.scale for value in row.tolist()]

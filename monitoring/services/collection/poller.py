@@ -1,0 +1,209 @@
+"""One endpoint in a shift: when it is asked, what it told, how it does. Its schedule is its own."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+import msgspec
+
+from monitoring import hot
+from monitoring.services.collection.lanes import Lanes
+from monitoring.services.endpoints import Health
+from monitoring.sources import failures
+from monitoring.sources.exporter import Asker, Limits
+from monitoring.sources.failures import SourceError
+from monitoring.sources.http1 import Answer
+from monitoring.sources.snapshot import Known, Round
+from numacore import wire
+from numacore.wire import WireError
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What a shift knows of an endpoint from the database."""
+
+    endpoint: int
+    cluster: int
+    url: str
+    token: str
+
+
+class Owner(Protocol):
+    """The shift, as its pollers see it."""
+
+    lanes: Lanes
+    limits: Limits
+    loop: asyncio.AbstractEventLoop
+    period: float
+    longest_pause: float
+
+    def answered(self, poller: Poller, told: Round) -> None:
+        """A readable answer came."""
+
+    def failed(self, poller: Poller) -> None:
+        """No answer, or none that can be read."""
+
+
+class Poller:
+    """`start` it once; it goes on until `stop`."""
+
+    def __init__(self, target: Target, known: Known, owner: Owner) -> None:
+        self.target, self.known, self._owner = target, known, owner
+        self.node: int | None = None
+        self.slot = -1
+        self.said: tuple[str, str | None, str | None] | None = None
+        """Node, machine-id and boot that its exporter named when its node was looked for."""
+        self.place = -1
+        """Its position in the fleet's columns; -1 = not in there."""
+        self.conflict = ""
+        self.failing = False
+        self.failures = 0
+        """In a row."""
+        self.error: SourceError | None = None
+        self.latest: Round | None = None
+        self.reported = -1e9
+        """When its last report was made, loop time."""
+        self.report_due = True
+        self.kept = -1e9
+        """When the hot store got its newest state, loop time."""
+        self._failed_since = 0
+        self._turned = False
+        self._asker: Asker | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
+        self._asked = 0.0
+        self._stopped = False
+
+    def start(self, delay: float) -> None:
+        """Asks for the first time after `delay` seconds."""
+        self._due = self._owner.loop.time() + delay
+        self._timer = self._owner.loop.call_at(self._due, self._enter)
+
+    def stop(self) -> None:
+        """Asks no more."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._owner.lanes.drop(self, self._owner.loop.time())
+        if self._asker is not None:
+            self._asker.close()
+
+    def _enter(self) -> None:
+        self._owner.lanes.enter(self, self._owner.loop.time())
+
+    def go(self) -> None:
+        """Called by the lanes."""
+        self._asked = self._owner.loop.time()
+        try:
+            if self._asker is None:
+                target = self.target
+                self._asker = Asker(target.url, target.token, self._owner.limits, self._owner.loop)
+            self._asker.ask(self.known.have, self._done)
+        except SourceError as error:
+            self._owner.loop.call_soon(self._done, None, error)
+
+    def _done(self, answer: Answer | None, error: SourceError | None) -> None:
+        if self._stopped:
+            return
+        now = self._owner.loop.time()
+        self._owner.lanes.leave(self, now)
+        told = None
+        if answer is not None and error is None:
+            told, error = self._read(answer, now - self._asked)
+        if told is not None:
+            self._accept(told)
+        else:
+            self._reject(error or SourceError(failures.UNREACHABLE, "no answer"))
+        self._plan(now)
+
+    def _read(self, answer: Answer, round_trip: float) -> tuple[Round | None, SourceError | None]:
+        try:
+            return self.known.take(answer.body, time.time(), round_trip), None
+        except WireError as error:
+            self.known.have.clear()  # whatever it was, the next answer tells everything
+            return None, SourceError(failures.GARBLED, str(error)[:400])
+
+    def _accept(self, told: Round) -> None:
+        self._turned |= self.failing
+        self.failing, self.failures, self.error = False, 0, None
+        self.latest = told
+        if told.changed:
+            self.report_due = True
+        self._owner.answered(self, told)
+
+    def garbled(self, error: SourceError) -> None:
+        """What it told turned out to be unreadable when a report was made of it."""
+        self.known.have.clear()
+        self._reject(error)
+
+    def _reject(self, error: SourceError) -> None:
+        self._turned |= not self.failing
+        self.failing, self.error = True, error
+        self.failures += 1
+        self._failed_since += 1
+        self._owner.failed(self)
+
+    def _plan(self, now: float) -> None:
+        """The next time of its own rhythm; after failures later and later, and never all at the same moment."""
+        period = self._owner.period
+        if self.failures > 1:
+            pause = min(period * 2.0 ** min(self.failures - 1, 12), self._owner.longest_pause)
+            self._due = now + pause * random.uniform(0.6, 1.0)
+        else:
+            missed = max(0.0, now - self._due) // period
+            self._due += (missed + 1) * period
+        self._timer = self._owner.loop.call_at(self._due, self._enter)
+
+    @property
+    def health_news(self) -> bool:
+        """Whether its row says something else than what is so."""
+        return self._turned or self._failed_since > 0
+
+    def health(self) -> Health:
+        """How it does, for its row; counts begin anew."""
+        failed, turned = self._failed_since, self._turned
+        self._failed_since, self._turned = 0, False
+        heard = self.known.received
+        return Health(
+            endpoint=self.target.endpoint,
+            node=self.node,
+            tried=datetime.now(UTC),
+            heard=datetime.fromtimestamp(heard, UTC) if heard else None,
+            failures=self.failures,
+            failed=failed,
+            error=str(self.error) if self.error else "",
+            remedy=self.error.remedy if self.error else "",
+            skew=self.known.skew,
+            turned=turned,
+        )
+
+    def unsaid(self, health: Health) -> None:
+        """The row could not be written: say it again next time."""
+        self._failed_since += health.failed
+        self._turned |= health.turned
+
+    def hot(self) -> hot.HotNode | None:
+        """Its newest state as the hot store keeps it; None while it is no node or nothing is known."""
+        known = self.known
+        usage = known.usage_section()
+        if self.node is None or known.exporter is None:
+            return None
+        sections = {**known.sections, **({wire.USAGE: usage} if usage else {})}
+        before = known.usage_before() if usage else None
+        return hot.HotNode(
+            node=self.node,
+            endpoint=self.target.endpoint,
+            exporter=known.exporter,
+            received=known.received,
+            taken=known.taken,
+            hashes=dict(known.hashes),
+            confirmed=dict(known.confirmed),
+            problems=known.problems,
+            skew=known.skew,
+            seconds=known.seconds,
+            sections=sections,
+            before=hot.Reading(before, known.before_containers) if before else None,
+        )

@@ -1,0 +1,142 @@
+"""How exporters answered, as rows; and asking one of them once, for an administrator who wants to know why."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+
+from monitoring.models import Endpoint, Node, NodeEvent
+from monitoring.services import identity, leases
+from monitoring.services.leases import Tenure
+from monitoring.sources import failures
+from monitoring.sources.exporter import Asker, Limits
+from monitoring.sources.failures import SourceError
+from monitoring.sources.http1 import Answer
+from monitoring.sources.snapshot import Known
+from numacore import wire
+
+Code = NodeEvent.Code
+
+
+class Health(msgspec.Struct, frozen=True):
+    """How one endpoint did since its row was written last. `error` "" = it answers."""
+
+    endpoint: int
+    node: int | None
+    tried: datetime
+    heard: datetime | None
+    failures: int
+    """In a row, up to now."""
+    failed: int
+    """Since the row was written last."""
+    error: str
+    remedy: str
+    skew: float | None
+    turned: bool
+    """Whether it began to fail or to answer since then."""
+
+
+def write_health(found: Iterable[Health], tenure: Tenure | None = None) -> None:
+    """Writes them in one transaction. Raises LeaseLostError."""
+    with transaction.atomic():
+        if tenure is not None:
+            leases.fence(tenure)
+        for health in found:
+            _write(health)
+
+
+def _write(health: Health) -> None:
+    state = Endpoint.State.FAILING if health.error else Endpoint.State.OK
+    changes = {
+        "state": state,
+        "last_try": health.tried,
+        "failures": health.failures,
+        "failures_total": F("failures_total") + health.failed,
+        "error": health.error[:500],
+        "remedy": health.remedy,
+        "skew": health.skew,
+        **({"last_ok": health.heard} if health.heard else {}),
+    }
+    rows = Endpoint.objects.filter(pk=health.endpoint)
+    if not health.error:
+        rows.exclude(conflict="").update(last_try=health.tried, last_ok=health.heard)
+        rows = rows.filter(conflict="")
+    rows.update(**changes)
+    if health.turned and health.node is not None:
+        code = Code.FAILING if health.error else Code.OK
+        identity.event(
+            Node(pk=health.node), health.tried, code, {"cause": health.error} if health.error else {}
+        )
+
+
+def retire(now: datetime, hours: int) -> list[int]:
+    """Marks nodes gone that did not answer for so long. Returns them."""
+    silent = Node.objects.filter(gone_at=None, last_seen__lt=now - timedelta(hours=hours))
+    gone = []
+    for node in silent.order_by("pk")[:500]:
+        with transaction.atomic():
+            if Node.objects.filter(pk=node.pk, gone_at=None, last_seen=node.last_seen).update(gone_at=now):
+                node.container_rows.all().delete()
+                identity.event(node, now, Code.GONE, {})
+                gone.append(node.pk)
+    return gone
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """The outcome of asking an endpoint once. `error` "" = it answered."""
+
+    error: str
+    remedy: str = ""
+    node: str = ""
+    version: str = ""
+    milliseconds: float = 0.0
+    size: int = 0
+    problems: int = 0
+
+
+def try_endpoint(endpoint: Endpoint) -> Trial:
+    """Asks once and changes nothing. Blocking, for at most the time-out of collection."""
+    return asyncio.run(_try(endpoint))
+
+
+async def _try(endpoint: Endpoint) -> Trial:
+    size = settings.NUMAWEB_COLLECT_BYTES
+    limits = Limits(float(settings.NUMAWEB_COLLECT_TIMEOUT), size, 2 * size)
+    loop = asyncio.get_running_loop()
+    over: asyncio.Future[Answer] = loop.create_future()
+
+    def done(answer: Answer | None, error: SourceError | None) -> None:
+        if answer is not None and error is None:
+            over.set_result(answer)
+        else:
+            over.set_exception(error or SourceError(failures.UNREACHABLE, "no answer"))
+
+    started = time.perf_counter()
+    try:
+        asker = Asker(endpoint.url, endpoint.token, limits, loop)
+        asker.ask({}, done)
+        answer = await over
+        asker.close()
+        known = Known()
+        known.take(answer.body, time.time())
+    except SourceError as error:
+        return Trial(str(error), error.remedy)
+    except wire.WireError as error:
+        return Trial(str(error), failures.GARBLED)
+    assert known.exporter is not None
+    spent = (time.perf_counter() - started) * 1000
+    return Trial(
+        "",
+        node=known.exporter.node,
+        version=known.exporter.version or "",
+        milliseconds=spent,
+        size=len(answer.body),
+        problems=len(known.problems),
+    )

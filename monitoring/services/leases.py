@@ -1,0 +1,130 @@
+"""Work that only one process may do at a time.
+
+A lease is a row. Its holder raises a number in it every few seconds; whoever wants it watches that number and takes the
+lease when it stood still for long enough, by the watcher's own monotonic clock. No two clocks are ever compared, so a
+clock that jumps, on either side, takes nothing from a holder that works. Every write of the holder's work checks the
+lease's token in the same transaction: what comes from a holder that was thought dead and was only slow is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import msgspec
+from django.db import transaction
+from django.db.models import F
+
+from monitoring.models import Lease
+
+Clock = Callable[[], float]
+
+
+class LeaseLostError(Exception):
+    """Somebody else does this work now; what was about to be written was not."""
+
+
+class Tenure(msgspec.Struct, frozen=True):
+    """A lease that was taken: its name and the token of this tenure."""
+
+    name: str
+    token: str
+
+
+class _Sight(msgspec.Struct):
+    """What a watcher saw: the number, since when it is so, and when it looked last."""
+
+    beats: int
+    token: str
+    since: float
+    last: float
+
+
+_seen: dict[str, _Sight] = {}
+_mine: set[str] = set()
+_lock = threading.Lock()
+
+
+def take(name: str, patience: float, clock: Clock = time.monotonic) -> Tenure | None:
+    """Takes the lease if it is free, was given up, or its holder is dead; None while somebody works.
+
+    `patience`: seconds that the holder's number must have stood still.
+    """
+    lease, _ = Lease.objects.get_or_create(name=name)
+    if lease.token and not _dead(lease) and not _stood_still(lease, patience, clock()):
+        return None
+    token = secrets.token_hex(16)
+    won = Lease.objects.filter(name=name, token=lease.token, beats=lease.beats).update(
+        token=token, holder=holder(), beats=F("beats") + 1
+    )
+    if not won:
+        return None
+    with _lock:
+        _mine.add(token)
+        _seen.pop(name, None)
+    return Tenure(name, token)
+
+
+def renew(tenure: Tenure) -> None:
+    """Shows that the holder works. Raises LeaseLostError."""
+    if not Lease.objects.filter(name=tenure.name, token=tenure.token).update(beats=F("beats") + 1):
+        raise LeaseLostError(f"{tenure.name} was taken over")
+
+
+def fence(tenure: Tenure) -> None:
+    """Within the transaction of a write: it only counts while the lease is held. Raises LeaseLostError."""
+    assert transaction.get_connection().in_atomic_block, "a fence stands in the transaction that it guards"
+    renew(tenure)
+
+
+def give_up(tenure: Tenure) -> None:
+    """Frees the lease, so that the next holder need not wait."""
+    Lease.objects.filter(name=tenure.name, token=tenure.token).update(token="", holder="")
+    with _lock:
+        _mine.discard(tenure.token)
+
+
+def _stood_still(lease: Lease, patience: float, now: float) -> bool:
+    with _lock:
+        sight = _seen.get(lease.name)
+        if (
+            sight is None
+            or (sight.beats, sight.token) != (lease.beats, lease.token)
+            or now - sight.last > patience
+        ):
+            # Not seen before, it moved, or we did not look for so long that we cannot tell.
+            _seen[lease.name] = _Sight(lease.beats, lease.token, now, now)
+            return False
+        sight.last = now
+        return now - sight.since >= patience
+
+
+def holder() -> str:
+    """Who holds: host, boot and process."""
+    return f"{socket.gethostname()}/{_boot()}/{os.getpid()}"[:200]
+
+
+def _dead(lease: Lease) -> bool:
+    """Whether the holder was a process of this very machine that is gone: then nobody need wait."""
+    host, _, rest = lease.holder.partition("/")
+    boot, _, pid = rest.partition("/")
+    if host != socket.gethostname() or boot != _boot() or not pid.isdigit():
+        return False
+    if int(pid) == os.getpid():
+        with _lock:
+            return lease.token not in _mine  # an earlier process had our number, or a fork forgot
+    return not Path(f"/proc/{pid}").exists()
+
+
+@cache
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return "unknown"

@@ -1,0 +1,258 @@
+"""A node's newest report as rows: its summary, its containers, and a placement whenever it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import zstandard
+from django.db import connection, transaction
+
+from monitoring.models import Container, Node, NodeEvent, Placement
+from monitoring.services import identity, leases
+from monitoring.services.leases import Tenure
+from numacore import workload
+from numacore.facts import Facts
+from numacore.report import ContainerReport, NodeReport, Policy
+from numacore.topology import content_hash
+from numacore.wire import Containers, encode_value
+
+TOLERANCE = 0.02
+"""A figure that moved by less than this share of itself is not written again."""
+MOVING = ("locality", "cost", "remote_pages", "cpu_use", "memory")
+LENGTHS = {"pod_uid": 64, "namespace": 253, "pod": 253, "name": 253, "runtime": 32, "container_id": 500}
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """A node with its facts and the report made of them. `kubelet`: hash of that section."""
+
+    node: int
+    facts: Facts
+    report: NodeReport
+    problems: int
+    at: datetime
+    kubelet: str = ""
+
+
+def record(
+    observations: Iterable[Observation], tenure: Tenure | None = None, threshold: float = workload.BUSY
+) -> None:
+    """Writes them in one transaction. Raises LeaseLostError."""
+    with transaction.atomic():
+        if tenure is not None:
+            leases.fence(tenure)
+        for observation in observations:
+            _record(observation, threshold)
+
+
+def _record(seen: Observation, threshold: float) -> None:
+    changed = Node.objects.filter(pk=seen.node, gone_at=None).update(**summary(seen, threshold))
+    if changed:
+        _containers(seen)
+        _placement(seen)
+
+
+def summary(seen: Observation, threshold: float) -> dict[str, Any]:
+    """The summary columns of a node."""
+    report, policy = seen.report, seen.report.policy
+    costs = [each.cost for each in report.containers if each.cost is not None]
+    return {
+        "sockets": len(seen.facts.topology.sockets) or None,
+        "numa_nodes": len(seen.facts.topology.nodes),
+        "cpus": len(seen.facts.topology.cpus),
+        **_owners(report, threshold),
+        "memory_total": report.memory_total,
+        "memory_used": report.memory_used,
+        "busy": report.busy,
+        "pinned": report.pinned,
+        "pinnable": report.pinnable,
+        "cpu_requested": report.cpu.requested if report.cpu else None,
+        "cpu_allocatable": report.cpu.allocatable if report.cpu else None,
+        "cpu_allocation": report.cpu.share if report.cpu else None,
+        "memory_allocation": report.memory.share if report.memory else None,
+        "requests_unknown": report.cpu.unknown if report.cpu else None,
+        **_policies(policy),
+        "containers": len(report.containers),
+        "exclusive_containers": sum(1 for each in report.containers if each.kind == "exclusive"),
+        "crossing": report.crossing,
+        "crossing_unknown": report.crossing_unknown,
+        "worst_cost": max(costs, default=None),
+        "problems": seen.problems,
+        "contradictions": len(policy.contradictions) if policy else None,
+        "last_seen": seen.at,
+    }
+
+
+def _owners(report: NodeReport, threshold: float) -> dict[str, int | None]:
+    counts = dict.fromkeys(("offline", "reserved", "exclusive", "shared", "unknown"), 0)
+    for cpu in report.cpus:
+        counts[cpu.owner or "unknown"] += 1
+    idle = [
+        cpu.busy <= threshold
+        for cpu in report.cpus
+        if cpu.busy is not None and cpu.owner not in ("offline", "exclusive")
+    ]
+    return {
+        **{f"cpus_{owner}": count for owner, count in counts.items()},
+        "cpus_idle": sum(idle) if idle else None,
+    }
+
+
+def _policies(policy: Policy | None) -> dict[str, str]:
+    if policy is None:
+        return dict.fromkeys(("topology_policy", "topology_scope", "cpu_policy", "memory_policy"), "")
+    return {
+        "topology_policy": policy.topology[:64],
+        "topology_scope": policy.scope[:64],
+        "cpu_policy": (policy.cpu_in_force or policy.cpu)[:64],
+        "memory_policy": (policy.memory_in_force or policy.memory)[:64],
+    }
+
+
+# Containers --------------------------------------------------------------------------------------------------
+
+
+def _containers(seen: Observation) -> None:
+    """Brings the rows of a node's containers up to date, writing only what changed."""
+    there: dict[str, Any] = {
+        row["container_id"]: row for row in Container.objects.filter(node=seen.node).values()
+    }
+    wanted = {row["container_id"]: row for row in (container_row(each) for each in seen.report.containers)}
+    due = [row for key, row in wanted.items() if key not in there or _differs(there[key], row)]
+    Container.objects.bulk_create(
+        [Container(node_id=seen.node, updated=seen.at, **row) for row in due],
+        update_conflicts=True,
+        unique_fields=["node", "container_id"],
+        update_fields=[*COLUMNS, "updated"],
+        batch_size=500,
+    )
+    gone = [row["id"] for key, row in there.items() if key not in wanted]
+    for i in range(0, len(gone), 500):
+        Container.objects.filter(pk__in=gone[i : i + 500]).delete()
+
+
+def container_row(each: ContainerReport) -> dict[str, Any]:
+    """The columns of one container."""
+    container, cross = each.container, each.cross
+    texts = {
+        "container_id": container.id,
+        "pod_uid": container.pod_uid,
+        "namespace": container.namespace,
+        "pod": container.pod,
+        "name": container.name,
+        "runtime": container.runtime,
+    }
+    return {
+        **{name: _text(text, LENGTHS[name]) for name, text in texts.items()},
+        "kubernetes": container.kubernetes,
+        "qos": container.qos or "",
+        "kind": each.kind or "",
+        "cpus": "" if each.cpus is None else str(each.cpus),
+        "cpu_count": None if each.cpus is None else len(each.cpus),
+        "cpu_nodes": _ids(each.cpu_nodes),
+        "memory_nodes": None
+        if each.pages is None
+        else {str(node): size for node, size in each.pages.items() if size},
+        "device_nodes": _ids(each.device_nodes),
+        "locality": each.locality,
+        "cost": each.cost,
+        "remote_pages": each.remote_pages,
+        "cross_cpu": None if cross is None else "cpu" in cross,
+        "cross_memory": None if cross is None else "memory" in cross,
+        "cross_device": None if cross is None else "device" in cross,
+        "crossing": None if cross is None else bool(cross),
+        "cpu_use": each.cpu_use,
+        "memory": each.memory,
+        "pinning": each.pinning.code[:40],
+    }
+
+
+COLUMNS = (
+    *("pod_uid", "namespace", "pod", "name", "kubernetes", "runtime", "qos", "kind", "cpus", "cpu_count"),
+    *("cpu_nodes", "memory_nodes", "device_nodes", "locality", "cost", "remote_pages"),
+    *("cross_cpu", "cross_memory", "cross_device", "crossing", "cpu_use", "memory", "pinning"),
+)
+
+
+def _text(text: str | None, length: int) -> str:
+    return (text or "").replace("\0", "\ufffd")[:length]
+
+
+def _ids(ids: Sequence[int]) -> str:
+    return ",".join(map(str, ids))[:1000]
+
+
+def _differs(before: dict[str, Any], now: dict[str, Any]) -> bool:
+    for name, value in now.items():
+        old = before[name]
+        if name == "memory_nodes":
+            if _moved_pages(old, value):
+                return True
+        elif name in MOVING:
+            if _moved(old, value):
+                return True
+        elif old != value:
+            return True
+    return False
+
+
+def _moved(old: float | None, new: float | None) -> bool:
+    if old is None or new is None:
+        return old is not new
+    return abs(new - old) > TOLERANCE * max(abs(old), abs(new))
+
+
+def _moved_pages(old: dict[str, int] | None, new: dict[str, int] | None) -> bool:
+    if old is None or new is None:
+        return old is not new
+    return old.keys() != new.keys() or any(_moved(old[node], new[node]) for node in new)
+
+
+# Placements --------------------------------------------------------------------------------------------------
+
+
+def placement_of(facts: Facts) -> bytes:
+    """What a placement is about, as bytes that are the same for the same placement: who sits where, and no counters."""
+    return encode_value(
+        Containers(tuple(msgspec.structs.replace(each, pids=None) for each in facts.containers))
+    )
+
+
+def _placement(seen: Observation) -> None:
+    data = placement_of(seen.facts)
+    digest = content_hash(data)
+    last = Placement.objects.filter(node=seen.node, until=None).order_by("-since").defer("data").first()
+    if last is not None and last.hash == digest:
+        return
+    if last is not None:
+        Placement.objects.filter(node=seen.node, until=None).update(until=seen.at)
+        node = Node(pk=seen.node)
+        identity.event(node, seen.at, NodeEvent.Code.PLACEMENT, {"containers": len(seen.facts.containers)})
+    packed = zstandard.ZstdCompressor(level=3).compress(data)
+    Placement.objects.create(node_id=seen.node, since=seen.at, hash=digest, data=packed)
+
+
+# What moves --------------------------------------------------------------------------------------------------
+
+
+class Pulse(msgspec.Struct, frozen=True):
+    """What of a node's summary moves all the time."""
+
+    node: int
+    busy: float | None
+    memory_used: int | None
+    at: datetime
+
+
+def pulses(beats: Sequence[Pulse], tenure: Tenure | None = None) -> None:
+    """Writes what moves of many nodes, in one transaction. Raises LeaseLostError."""
+    with transaction.atomic():
+        if tenure is not None:
+            leases.fence(tenure)
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                "UPDATE monitoring_node SET busy = %s, memory_used = %s, last_seen = %s WHERE id = %s",
+                [(each.busy, each.memory_used, each.at, each.node) for each in beats],
+            )

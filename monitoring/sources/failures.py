@@ -1,0 +1,25 @@
+"""Why a question was not answered: the cause in words of the field, and a code of what to do about it."""
+
+from __future__ import annotations
+
+
+class SourceError(Exception):
+    """`remedy` is a code that pages have a sentence for; the text is the cause and holds no secret."""
+
+    def __init__(self, remedy: str, cause: str) -> None:
+        super().__init__(cause)
+        self.remedy = remedy
+
+
+UNREACHABLE = "check-exporter-runs"
+TIMEOUT = "check-network"
+TOKEN = "set-token"  # noqa: S105 - a code, not a secret
+NOT_AN_EXPORTER = "check-address"
+REDIRECT = "use-final-address"
+TOO_LARGE = "check-exporter"
+GARBLED = "check-exporter-version"
+ADDRESS = "fix-address"
+TLS = "check-certificate"
+CLONE = "renew-machine-id"
+CLAIMED = "remove-duplicate"
+SERVER = "see-exporter-log"

@@ -1,0 +1,45 @@
+"""Work in the background. Each task is one call of a service; arguments are plain ids."""
+
+from __future__ import annotations
+
+import structlog
+from celery import shared_task
+from django.conf import settings
+from django.utils import timezone
+
+from monitoring import services
+
+log = structlog.get_logger(__name__)
+
+
+@shared_task(name="monitoring.tasks.start_shifts", ignore_result=True)
+def start_shifts() -> None:
+    """Offers every shard to whoever is free; a shard that is being collected is left alone by its lease."""
+    for shard in range(settings.NUMAWEB_COLLECT_SHARDS):
+        offer(shard)
+
+
+@shared_task(name="monitoring.tasks.collect", ignore_result=True)
+def collect(shard: int) -> str:
+    """One shift over one shard. When it was worked to its end, the next one is offered at once."""
+    result = services.collect(shard)
+    if result == "worked":
+        offer(shard)
+    log.debug("shift", shard=shard, result=result)
+    return result
+
+
+def offer(shard: int) -> None:
+    collect.apply_async(args=(shard,), queue="collect", expires=5)
+
+
+@shared_task(name="monitoring.tasks.compact_history", ignore_result=True)
+def compact_history() -> None:
+    """Makes history compact."""
+    services.compact_history(timezone.now())
+
+
+@shared_task(name="monitoring.tasks.forget", ignore_result=True)
+def forget() -> None:
+    """Removes what is too old."""
+    services.forget(timezone.now())
