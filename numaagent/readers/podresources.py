@@ -119,7 +119,7 @@ class Client:
         assert self._channel is not None
         call = self._channel.unary_unary(
             f"/v1.PodResourcesLister/{method}",
-            request_serializer=Message.SerializeToString,
+            request_serializer=type(request).SerializeToString,
             response_deserializer=response.FromString,
         )
         answer = call(request, timeout=self._timeout)
