@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from typing import cast
 
 import msgspec
 
@@ -38,9 +39,9 @@ class Endpoint(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Finds out which endpoint was called."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        self._index = self._which(transport)
+        # uvloop's transports have all the methods of asyncio.Transport and are no subclass of it.
+        self._transport = cast(asyncio.Transport, transport)
+        self._index = self._which(self._transport)
         self._everyone.add(self)
 
     def abort(self) -> None:
