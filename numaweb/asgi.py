@@ -5,7 +5,6 @@ NUMAWEB_TRUSTED_PROXIES.
 """
 
 import os
-from importlib import import_module, util
 from typing import Any, cast
 
 from channels.auth import AuthMiddlewareStack
@@ -17,14 +16,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "numaweb.settings")
 pages = get_asgi_application()  # before the imports below: they need the apps to be loaded
 
+from monitoring import live, routing  # noqa: E402
 from numaweb.origins import SameOrigin  # noqa: E402
-
-hub: Any = (
-    getattr(import_module("monitoring.live"), "hub", None) if util.find_spec("monitoring.live") else None
-)
-sockets: Any = []
-if util.find_spec("monitoring.routing"):
-    sockets = import_module("monitoring.routing").websocket_urlpatterns
 
 
 class Lifespan:
@@ -34,9 +27,9 @@ class Lifespan:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                await hub.start() if hub else None
+                await live.hub.start()
             else:
-                await hub.stop() if hub else None
+                await live.hub.stop()
             await send({"type": f"{message['type']}.complete"})
             if message["type"] == "lifespan.shutdown":
                 return
@@ -48,7 +41,7 @@ application = ProxyHeadersMiddleware(
         ProtocolTypeRouter(
             {
                 "http": pages,
-                "websocket": SameOrigin(AuthMiddlewareStack(URLRouter(sockets))),
+                "websocket": SameOrigin(AuthMiddlewareStack(URLRouter(routing.websocket_urlpatterns))),
                 "lifespan": Lifespan(),
             }
         ),

@@ -55,6 +55,14 @@ def collection_fits(**_: Any) -> list[CheckMessage]:
                 id="numaweb.E003",
             )
         )
+    if 60 % settings.NUMAWEB_HISTORY_STEP:
+        found.append(
+            Error(
+                f"NUMAWEB_HISTORY_STEP={settings.NUMAWEB_HISTORY_STEP} does not divide a minute.",
+                hint="Choose 1, 2, 5, 10, 15, 20, 30 or 60 seconds.",
+                id="numaweb.E006",
+            )
+        )
     return found
 
 

@@ -68,6 +68,23 @@ def redis_database(url: str, offset: int) -> str:
     return urlunsplit(parts._replace(path=f"/{int(number) + offset}"))
 
 
+def caches(url: str) -> dict[str, Any]:
+    """Django's CACHES: this process's memory without Redis."""
+    if not url:
+        return {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    location = redis_database(url, 1)
+    return {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": location}}
+
+
+def channel_layers(url: str) -> dict[str, Any]:
+    """Channels' CHANNEL_LAYERS: this process's memory without Redis."""
+    if not url:
+        return {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    return {
+        "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [url]}}
+    }
+
+
 def local_key(file: Path) -> str:
     """The secret key of a machine without settings: made once, readable by its owner only.
 

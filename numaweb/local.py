@@ -27,7 +27,8 @@ from numaweb import bootstrapping, celery, children, server
 
 log = logging.getLogger(__name__)
 
-THREADS = 4
+# Beside the shifts of collection, each of which keeps a thread busy.
+SPARE_THREADS = 3
 ANNOUNCE_SECONDS = 60.0
 WORKER_END_SECONDS = 10.0
 HERE, SIMULATED = "this-machine", "simulated"
@@ -100,32 +101,34 @@ def simulation(stack: contextlib.ExitStack, folder: Path) -> list[EndpointSpec]:
 def wait_for_announcement(file: Path, log_file: Path) -> list[EndpointSpec]:
     deadline = time.monotonic() + ANNOUNCE_SECONDS
     while time.monotonic() < deadline:
-        with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):  # not written, or not wholly
-            found = endpoints(file.read_bytes())
-            if len(found) == settings.NUMAWEB_SIMULATED_NODES:
-                return found
+        with contextlib.suppress(FileNotFoundError):
+            return msgspec.json.decode(file.read_bytes(), type=Announcement).exporters
         time.sleep(0.1)
     raise StartError(f"The simulated cluster did not start within {ANNOUNCE_SECONDS:.0f} s; see {log_file}.")
 
 
-def endpoints(content: bytes) -> list[EndpointSpec]:
-    """A JSON array of {"name", "url"}, or one such object a line."""
-    if content.lstrip().startswith(b"["):
-        return msgspec.json.decode(content, type=list[EndpointSpec])
-    return msgspec.json.decode_lines(content, type=EndpointSpec)
+class Announcement(msgspec.Struct, frozen=True):
+    """What the simulator writes as soon as its exporters answer."""
+
+    exporters: list[EndpointSpec]
 
 
 @contextlib.contextmanager
 def worker() -> Iterator[None]:
     """A real Celery worker in a thread, for all queues; at the end it finishes what it has begun."""
     controller = celery.app.WorkController(
-        pool="threads", concurrency=THREADS, without_mingle=True, without_gossip=True, without_heartbeat=True
+        pool="threads",
+        concurrency=settings.NUMAWEB_COLLECT_SHARDS + SPARE_THREADS,
+        without_mingle=True,
+        without_gossip=True,
+        without_heartbeat=True,
     )
     thread = threading.Thread(target=controller.start, name="worker", daemon=True)
     thread.start()
     try:
         yield
     finally:
+        services.end_shifts()
         state.should_stop = 0  # Celery's own word for "end when done", as its signal handlers set it
         thread.join(WORKER_END_SECONDS)
         if thread.is_alive():

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import django_stubs_ext
-from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from numaweb import connections, logs
+from numaweb import connections, headers, logs
 from numaweb.env import Env, EnvError
 
 django_stubs_ext.monkeypatch()  # Django's generic classes, such as ListView[Node], can be written at run time
@@ -30,17 +29,8 @@ DATABASES = {
     )
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-CACHES: dict[str, Any] = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
-CHANNEL_LAYERS: dict[str, Any] = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
-if REDIS_URL:
-    CACHES["default"] = {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
-        "LOCATION": connections.redis_database(REDIS_URL, 1),
-    }
-    CHANNEL_LAYERS["default"] = {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [NUMAWEB_REDIS_LIVE_URL]},
-    }
+CACHES = connections.caches(REDIS_URL)
+CHANNEL_LAYERS = connections.channel_layers(NUMAWEB_REDIS_LIVE_URL)
 
 # Who may speak to us ---------------------------------------------------------------------------------------------
 DEBUG = False
@@ -62,9 +52,7 @@ NUMAWEB_COMMIT = env.text("NUMAWEB_COMMIT", "")
 
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
 SESSION_COOKIE_AGE = env.integer("NUMAWEB_SESSION_IDLE", 8 * 3600, low=60)  # seconds without a request
-NUMAWEB_SESSION_LONGEST = env.integer(
-    "NUMAWEB_SESSION_LONGEST", 7 * 24 * 3600, low=60
-)  # seconds since sign-in
+NUMAWEB_SESSION_LONGEST = env.integer("NUMAWEB_SESSION_LONGEST", 7 * 24 * 3600, low=60)  # since sign-in
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = NUMAWEB_TLS
@@ -78,36 +66,13 @@ SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin" if NUMAWEB_TLS else None
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": [NONE],
-        "script-src": [SELF],
-        "style-src": [SELF],
-        "img-src": [SELF, "data:", "blob:"],
-        "font-src": [SELF],
-        "connect-src": [SELF],
-        "manifest-src": [SELF],
-        "form-action": [SELF],
-        "base-uri": [NONE],
-        "frame-ancestors": [NONE],
-    }
-}
-PERMISSIONS_POLICY: dict[str, list[str]] = {
-    name: []
-    for name in (
-        *("accelerometer", "autoplay", "camera", "display-capture", "encrypted-media", "geolocation"),
-        *("gyroscope", "magnetometer", "microphone", "midi", "payment", "usb", "xr-spatial-tracking"),
-    )
-}
+CONTENT_SECURITY_POLICY = headers.CONTENT_SECURITY_POLICY
+PERMISSIONS_POLICY = headers.PERMISSIONS_POLICY
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
 
 # Who somebody is -------------------------------------------------------------------------------------------------
-NUMAWEB_ROLES = (
-    "viewer",
-    "operator",
-    "administrator",
-)  # from the least to the most; roles.py says what each may
+NUMAWEB_ROLES = ("viewer", "operator", "administrator")  # from the least to the most; see roles.py
 NUMAWEB_ADMIN_USER = env.text("NUMAWEB_ADMIN_USER", "admin")
 NUMAWEB_ADMIN_PASSWORD = env.secret("NUMAWEB_ADMIN_PASSWORD", "")
 AUTHENTICATION_BACKENDS = ["numaweb.lockout.LockoutBackend", "django.contrib.auth.backends.ModelBackend"]
@@ -278,48 +243,26 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "COMPONENT_SPLIT_REQUEST": True,
 }
 
-# Collection, live pages and history (monitoring) -----------------------------------------------------------------
-NUMAWEB_COLLECT_PERIOD = env.number(
-    "NUMAWEB_COLLECT_PERIOD", 2.0, low=0.1, high=300
-)  # seconds between rounds
-NUMAWEB_COLLECT_SHIFT = env.number("NUMAWEB_COLLECT_SHIFT", 60.0, low=1, high=600)  # seconds of one task
+# Collection, live pages and history: seconds, unless the name says otherwise (docs/settings.md) -------------------
+NUMAWEB_COLLECT_PERIOD = env.number("NUMAWEB_COLLECT_PERIOD", 2.0, low=0.1, high=300)
+NUMAWEB_COLLECT_SHIFT = env.number("NUMAWEB_COLLECT_SHIFT", 60.0, low=1, high=600)
 NUMAWEB_COLLECT_SHARDS = env.integer("NUMAWEB_COLLECT_SHARDS", 1, low=1, high=256)
-NUMAWEB_COLLECT_TIMEOUT = env.number("NUMAWEB_COLLECT_TIMEOUT", 2.0, low=0.1, high=60)  # seconds per node
+NUMAWEB_COLLECT_TIMEOUT = env.number("NUMAWEB_COLLECT_TIMEOUT", 2.0, low=0.1, high=60)
 NUMAWEB_COLLECT_CONCURRENCY = env.integer("NUMAWEB_COLLECT_CONCURRENCY", 64, low=1, high=1024)
-NUMAWEB_COLLECT_BYTES = env.integer("NUMAWEB_COLLECT_BYTES", 2 * 1024 * 1024, low=65536)  # per answer
-NUMAWEB_COLLECT_LEASE = env.number("NUMAWEB_COLLECT_LEASE", 10.0, low=0.5, high=600)  # seconds without a beat
-NUMAWEB_COLLECT_REFRESH = env.number(
-    "NUMAWEB_COLLECT_REFRESH", 30.0, low=0.5
-)  # seconds between a node's reports
-NUMAWEB_COLLECT_BACKOFF = env.number(
-    "NUMAWEB_COLLECT_BACKOFF", 60.0, low=0.5
-)  # longest pause of a failing endpoint
-NUMAWEB_HISTORY_STEP = env.integer("NUMAWEB_HISTORY_STEP", 10, low=1, high=60)  # seconds of one sample
-NUMAWEB_LIVE_TICK = env.number(
-    "NUMAWEB_LIVE_TICK", 1.0, low=0.05, high=60
-)  # seconds between ticks of the overview
-NUMAWEB_LIVE_WATCH = env.number("NUMAWEB_LIVE_WATCH", 10.0, low=0.1, high=60)  # seconds between signs of life
-NUMAWEB_LIVE_STALL = env.number(
-    "NUMAWEB_LIVE_STALL", 8.0, low=0.1
-)  # seconds until a browser that reads nothing is closed
-NUMAWEB_LIVE_SESSIONS = env.number(
-    "NUMAWEB_LIVE_SESSIONS", 4.0, low=0.1, high=5
-)  # seconds until a sign-out is seen
-NUMAWEB_LIVE_RECHECK = env.number(
-    "NUMAWEB_LIVE_RECHECK", 60.0, low=0.1, high=60
-)  # seconds until lost rights are seen
-NUMAWEB_LIVE_PER_USER = env.integer(
-    "NUMAWEB_LIVE_PER_USER", 50, low=1
-)  # WebSockets of one user at one process
-NUMAWEB_LIVE_TICK = env.number("NUMAWEB_LIVE_TICK", 1.0, low=0.05, high=60)  # seconds between live messages
-NUMAWEB_LIVE_WATCH = env.number("NUMAWEB_LIVE_WATCH", 5.0, low=0.05, high=60)  # seconds between signs of life
-NUMAWEB_LIVE_STALL = env.number(
-    "NUMAWEB_LIVE_STALL", 15.0, low=0.1, high=600
-)  # seconds a browser may not read
-NUMAWEB_LIVE_PER_USER = env.integer("NUMAWEB_LIVE_PER_USER", 20, low=1, high=1000)
+NUMAWEB_COLLECT_BYTES = env.integer("NUMAWEB_COLLECT_BYTES", 2 * 1024 * 1024, low=65536)
+NUMAWEB_COLLECT_BACKOFF = env.number("NUMAWEB_COLLECT_BACKOFF", 30.0, low=0.1, high=3600)
+NUMAWEB_COLLECT_LEASE = env.number("NUMAWEB_COLLECT_LEASE", 10.0, low=0.4, high=300)
+NUMAWEB_COLLECT_REFRESH = env.number("NUMAWEB_COLLECT_REFRESH", 30.0, low=1, high=3600)
+NUMAWEB_HISTORY_STEP = env.integer("NUMAWEB_HISTORY_STEP", 10, low=1, high=60)
+NUMAWEB_LIVE_TICK = env.number("NUMAWEB_LIVE_TICK", 1.0, low=0.05, high=60)
+NUMAWEB_LIVE_WATCH = env.number("NUMAWEB_LIVE_WATCH", 10.0, low=0.1, high=60)
+NUMAWEB_LIVE_STALL = env.number("NUMAWEB_LIVE_STALL", 8.0, low=0.1, high=600)
+NUMAWEB_LIVE_SESSIONS = env.number("NUMAWEB_LIVE_SESSIONS", 4.0, low=0.1, high=5)
+NUMAWEB_LIVE_RECHECK = env.number("NUMAWEB_LIVE_RECHECK", 60.0, low=0.1, high=60)
+NUMAWEB_LIVE_PER_USER = env.integer("NUMAWEB_LIVE_PER_USER", 50, low=1, high=10_000)
 NUMAWEB_OCCUPIED_PERCENT = env.number("NUMAWEB_OCCUPIED_PERCENT", 10.0, low=0, high=100)
 NUMAWEB_PROMETHEUS_URL = env.url("NUMAWEB_PROMETHEUS_URL", "", schemes=("http", "https"))
-NUMAWEB_SIMULATED_NODES = env.integer("NUMAWEB_SIMULATED_NODES", 8, low=0, high=200)  # of `manage.py local`
+NUMAWEB_SIMULATED_NODES = env.integer("NUMAWEB_SIMULATED_NODES", 8, low=0, high=200)
 
 # What it writes about itself -------------------------------------------------------------------------------------
 LOGGING = logs.configuration(env.text("NUMAWEB_LOG_LEVEL", "INFO", choices=logs.LEVELS))

@@ -1,7 +1,5 @@
 """Every address: sign-in and language here, pages and REST from the rooms. Probes are in probes.py."""
 
-from importlib import util
-
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.decorators import login_not_required
@@ -28,7 +26,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
 ]
 if settings.NUMAWEB_OIDC:
     urlpatterns.append(path("accounts/", include("numaweb.oidc")))
-for prefix, module in (("", "monitoring.urls"),):
-    parent = module.rpartition(".")[0]
-    if util.find_spec(parent) and util.find_spec(module):
-        urlpatterns.append(path(prefix, include(module)))
+urlpatterns += [
+    path("api/v1/", include("monitoring.api.urls")),
+    path("", include("monitoring.urls")),
+]

@@ -29,6 +29,7 @@ def test_it_has_nothing_to_say_about_no_settings(settings: Settings) -> None:
             "E002 NUMAWEB_SESSION_LONGEST is shorter",
         ),
         ({"NUMAWEB_COLLECT_SHIFT": 1, "NUMAWEB_COLLECT_PERIOD": 5}, "E003 NUMAWEB_COLLECT_SHIFT is shorter"),
+        ({"NUMAWEB_HISTORY_STEP": 7}, "E006 NUMAWEB_HISTORY_STEP=7 does not divide a minute"),
         (
             {"NUMAWEB_OIDC": True, "NUMAWEB_OIDC_ROLES": ["a=viewer"]},
             "E004 NUMAWEB_OIDC_URL is set but NUMAWEB_OIDC_CLIENT_ID is not",
