@@ -141,13 +141,14 @@ class Topology(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     def cores(self) -> Iterator[tuple[tuple[int | None, int | None, int | None], CpuSet]]:
         """The online cores as ((socket, die, core), their CPUs); a CPU whose core is unknown is a core by itself."""
-        groups: dict[tuple[int | None, int | None, int | None, int | None], list[int]] = {}
+        groups: dict[tuple[int | None, ...], list[Cpu]] = {}
         for cpu in self.cpus:
             if cpu.online:
-                known = cpu.core is not None or cpu.sibling is not None
-                apart = cpu.sibling if known else cpu.id
-                groups.setdefault((cpu.socket, cpu.die, cpu.core, apart), []).append(cpu.id)
-        yield from ((key[:3], CpuSet(ids)) for key, ids in groups.items())
+                apart = cpu.id if cpu.core is None and cpu.sibling is None else cpu.sibling
+                key = (cpu.socket, cpu.die, cpu.core, apart) if apart is None else (apart,)
+                groups.setdefault(key, []).append(cpu)
+        for first, *others in groups.values():
+            yield (first.socket, first.die, first.core), CpuSet([first.id, *(cpu.id for cpu in others)])
 
     def socket_of_node(self, numa_id: int) -> int | None:
         """The socket of a NUMA node's CPUs, or None: a memory-only node, or CPUs of several sockets."""
