@@ -8,6 +8,7 @@ from monitoring.selectors.configuration import settings
 from monitoring.selectors.inventory import Hit, containers, events, namespaces, nodes, search
 from monitoring.selectors.nodestate import NodeState, SectionState, node_state
 from monitoring.selectors.overview import Attention, Component, Overview, Tile, Totals, overview
+from monitoring.selectors.timeline import Series, history
 
 __all__ = [
     "Attention",
@@ -17,12 +18,14 @@ __all__ = [
     "NodeState",
     "Overview",
     "SectionState",
+    "Series",
     "Tile",
     "Totals",
     "cluster",
     "clusters",
     "containers",
     "events",
+    "history",
     "namespaces",
     "node_state",
     "nodes",

@@ -241,7 +241,12 @@ def _endpoints(cluster: Cluster) -> list[Attention]:
     )
     found = []
     for each in wrong.select_related("node")[:MOST]:
-        values: dict[str, Any] = {"endpoint": str(each), "url": each.url, "cause": each.error, "remedy": each.remedy}
+        values: dict[str, Any] = {
+            "endpoint": str(each),
+            "url": each.url,
+            "cause": each.error,
+            "remedy": each.remedy,
+        }
         node = each.node.name if each.node else ""
         if each.conflict:
             values = {**values, "cause": each.conflict}

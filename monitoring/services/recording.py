@@ -241,13 +241,15 @@ class Pulse(msgspec.Struct, frozen=True):
     """What of a node's summary moves all the time."""
 
     node: int
+    endpoint: int
     busy: float | None
     memory_used: int | None
     at: datetime
+    skew: float | None
 
 
 def pulses(beats: Sequence[Pulse], tenure: Tenure | None = None) -> None:
-    """Writes what moves of many nodes, in one transaction. Raises LeaseLostError."""
+    """Writes what moves of many nodes and of their endpoints, in one transaction. Raises LeaseLostError."""
     with transaction.atomic():
         if tenure is not None:
             leases.fence(tenure)
@@ -255,4 +257,8 @@ def pulses(beats: Sequence[Pulse], tenure: Tenure | None = None) -> None:
             cursor.executemany(
                 "UPDATE monitoring_node SET busy = %s, memory_used = %s, last_seen = %s WHERE id = %s",
                 [(each.busy, each.memory_used, each.at, each.node) for each in beats],
+            )
+            cursor.executemany(
+                "UPDATE monitoring_endpoint SET last_ok = %s, last_try = %s, skew = %s WHERE id = %s AND state = 'ok'",
+                [(each.at, each.at, each.skew, each.endpoint) for each in beats],
             )

@@ -293,7 +293,11 @@ def _usage_of(body: bytes) -> bytes | None:
 
 
 def _same_reading(last: _Sums, now: _Sums) -> bool:
-    return last.boot_id == now.boot_id and last.monotonic == now.monotonic
+    """Whether the exporter told the reading that it told before: idle counters never stand still otherwise."""
+    if last.boot_id != now.boot_id:
+        return False
+    stands = now.cpus != "" and last.cpus == now.cpus and last.busy == now.busy and last.idle == now.idle
+    return stands or last.monotonic == now.monotonic
 
 
 def _elapsed(last: _Sums, now: _Sums) -> float | None:

@@ -446,7 +446,9 @@ def _pulse(poller: Poller) -> recording.Pulse | None:
     used = [numa.used for numa in latest.numa]
     return recording.Pulse(
         poller.node,
+        poller.target.endpoint,
         sum(busy * weight for busy, weight in known) / sum(w for _, w in known) if known else None,
         sum(each for each in used if each is not None) if used and None not in used else None,
         datetime.fromtimestamp(poller.known.received, UTC),
+        poller.known.skew,
     )
