@@ -262,6 +262,7 @@ NUMAWEB_LIVE_RECHECK = env.number("NUMAWEB_LIVE_RECHECK", 60.0, low=0.1, high=60
 NUMAWEB_LIVE_PER_USER = env.integer("NUMAWEB_LIVE_PER_USER", 50, low=1, high=10_000)
 NUMAWEB_OCCUPIED_PERCENT = env.number("NUMAWEB_OCCUPIED_PERCENT", 10.0, low=0, high=100)
 NUMAWEB_PROMETHEUS_URL = env.url("NUMAWEB_PROMETHEUS_URL", "", schemes=("http", "https"))
+NUMAWEB_PROMETHEUS_ALLOW = env.items("NUMAWEB_PROMETHEUS_ALLOW", [])
 NUMAWEB_SIMULATED_NODES = env.integer("NUMAWEB_SIMULATED_NODES", 8, low=0, high=200)
 
 # What it writes about itself -------------------------------------------------------------------------------------
