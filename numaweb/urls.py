@@ -26,7 +26,4 @@ urlpatterns: list[URLPattern | URLResolver] = [
 ]
 if settings.NUMAWEB_OIDC:
     urlpatterns.append(path("accounts/", include("numaweb.oidc")))
-urlpatterns += [
-    path("api/v1/", include("monitoring.api.urls")),
-    path("", include("monitoring.urls")),
-]
+urlpatterns.append(path("", include("monitoring.urls")))
