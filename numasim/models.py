@@ -65,7 +65,7 @@ def _attributes(
         arch=arch,
         kernel=kernel,
         os=os,
-        model=model,
+        model=model if arch == "ppc64le" else f"Simulated {model}",
     )
 
 

@@ -22,7 +22,7 @@ from numasim.workload import Pod, Room, Want
 MIB = 1 << 20
 SERVICES = (
     ("kubelet.service", 0.25, 180),
-    ("containerd.service", 0.15, 220),
+    ("{runtime}.service", 0.15, 220),
     ("systemd-journald.service", 0.02, 60),
     ("sshd.service", 0.005, 12),
     ("chronyd.service", 0.002, 6),
@@ -342,6 +342,7 @@ class Node:
         return tuple(node.id for node in self.topology.nodes if node.cpus)
 
     def _service(self, name: str, cpu: float, mib: int) -> Service:
+        name = name.format(runtime={"cri-o": "crio"}.get(self.spec.runtime, self.spec.runtime))
         load = wave.daily(self._rng, cpu, 0.6)
         account = Account(load, 0.0, self.uptime * cpu)
         home = self._rng.choice(self.with_memory)

@@ -24,14 +24,14 @@ class Card(msgspec.Struct, frozen=True):
 
 CARDS = {
     "nic-25g": Card("network", "0x020000", "15b3:1017", "mlx5_core", ("ens{n}f0np0",)),
-    "nic-100g": Card("network", "0x020000", "15b3:101d", "mlx5_core", ("mlx5_{n}", "ens{n}np0")),
+    "nic-100g": Card("network", "0x020000", "15b3:101d", "mlx5_core", ("ens{n}np0", "mlx5_{n}")),
     "nic-hns": Card("network", "0x020000", "19e5:a222", "hns3", ("enp{n}s0f0",)),
     "nic-e810": Card("network", "0x020000", "8086:1592", "ice", ("eno{n}",)),
-    "nvme": Card("storage", "0x010802", "144d:a80a", "nvme", ("nvme{n}", "nvme{n}n1")),
-    "a100": Card("accelerator", "0x030200", "10de:20b2", "nvidia", ("card{n}", "renderD{r}")),
-    "gb200": Card("accelerator", "0x030200", "10de:2941", "nvidia", ("card{n}", "renderD{r}")),
+    "nvme": Card("storage", "0x010802", "144d:a80a", "nvme", ("nvme{n}n1",)),
+    "a100": Card("accelerator", "0x030200", "10de:20b2", "nvidia", ("renderD{r}",)),
+    "gb200": Card("accelerator", "0x030200", "10de:2941", "nvidia", ("renderD{r}",)),
     "ascend": Card("accelerator", "0x120000", "19e5:d802", "davinci", ()),
-    "iris": Card("accelerator", "0x030000", "8086:a7a0", "i915", ("card{n}", "renderD{r}")),
+    "iris": Card("accelerator", "0x030000", "8086:a7a0", "i915", ("renderD{r}",)),
 }
 
 

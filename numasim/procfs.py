@@ -16,6 +16,7 @@ def write_base(tree: Tree, node: Node) -> None:
     kernel, system = attributes.kernel or "6.1.0", attributes.os or "Linux"
     tree.put("proc/version", f"Linux version {kernel} (build@example) (gcc 12.2.0) #1 SMP\n")
     tree.put("proc/sys/kernel/osrelease", f"{kernel}\n")
+    tree.put("proc/sys/kernel/arch", f"{attributes.arch}\n")
     tree.put("proc/sys/kernel/hostname", f"{node.spec.name}\n")
     tree.put("proc/sys/kernel/random/boot_id", f"{node.boot_id}\n")
     tree.put("proc/cpuinfo", _cpuinfo(node))

@@ -128,6 +128,7 @@ def _laptop() -> Spec:
         name="edge-1",
         machine=model("laptop"),
         settings=Settings(reserved=CpuSet.parse("18-19"), topology_policy="best-effort"),
+        accelerator="gpu.intel.com/i915",
         containers=12,
     )
 

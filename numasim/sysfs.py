@@ -251,8 +251,7 @@ def _write_name(tree: Tree, folder: str, name: str) -> None:
 
 _OBJECTS = (
     (r"mlx5_", "infiniband", "infiniband/"),
-    (r"card|renderD", "drm", "drm/"),
-    (r"nvme\d+$", "nvme", "nvme/"),
+    (r"renderD", "drm", "drm/"),
     (r"nvme\d+n1$", "block", "nvme/{}/"),
     (r"e", "net", "net/"),
 )
@@ -268,4 +267,5 @@ def _write_model(tree: Tree, machine: Machine) -> None:
     if machine.attributes.arch == "ppc64le":
         tree.put("proc/device-tree/model", model + "\0")
     else:
-        tree.put_all("sys/class/dmi/id", {"product_name": model, "sys_vendor": "Simulated"})
+        vendor, _, product = model.partition(" ")
+        tree.put_all("sys/class/dmi/id", {"product_name": product, "sys_vendor": vendor})

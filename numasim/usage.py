@@ -76,7 +76,7 @@ def _memory(node: Node, numa: int, anon: int, file: int, huge: tuple[HugePages, 
         file=file * size,
         anon=anon * size,
         hugepages=huge,
-        counters=_counters(node, numa, total),
+        counters=_counters(node, numa, total) if node.topology.numa else {},
     )
 
 
