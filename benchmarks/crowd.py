@@ -30,6 +30,8 @@ class Member(asyncio.Protocol):
         self.last = 0
         """Bytes of the newest message."""
         self.closed = False
+        self.reason = b""
+        """Code and words with which the server closed it."""
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -68,6 +70,12 @@ class Member(asyncio.Protocol):
                 self.rest += data[at:]
                 return
             opcode, start, length = header
+            if opcode == CLOSE:
+                self.reason = data[start : start + length]
+            elif opcode == PING and self.transport is not None:
+                # A pong carries what the ping did; the mask of zeros leaves it as it is.
+                pong = bytes([0x80 | PONG, 0x80 | length, 0, 0, 0, 0])
+                self.transport.write(pong + data[start : start + length])
             self.count(opcode, length)
             at = start + length
         self.skip = at - len(data)
@@ -77,8 +85,6 @@ class Member(asyncio.Protocol):
             self.messages += 1
             self.received += length
             self.last = length
-        elif opcode == PING and self.transport is not None:
-            self.transport.write(bytes([0x80 | PONG, 0x80, 0, 0, 0, 0]))
 
     def connection_lost(self, error: Exception | None) -> None:
         self.closed = True

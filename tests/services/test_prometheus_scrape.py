@@ -1,0 +1,127 @@
+"""A real Prometheus scrapes a real exporter by the documented job, and the documented queries have answers.
+
+Only the discovery is replaced: instead of asking Kubernetes for pods, the targets stand in the file with the labels that
+it would have given them. The job's name and its relabelling are those of docs/prometheus/scrape-config.yaml.
+"""
+
+import json
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests import servers, stack
+
+SCRAPE = servers.ROOT / "docs" / "prometheus" / "scrape-config.yaml"
+LABEL = "__meta_kubernetes_pod_label_app"
+NODE = "server-with-eight-numa-nodes"
+Query = Callable[[str], list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def exporter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The exporter on the files of a simulated server; its host and port."""
+    folder = tmp_path_factory.mktemp("scraped")
+    write = [sys.executable, "-m", "numasim", "tree", "--model", "epyc-nps4", "--dir", str(folder / "tree")]
+    subprocess.run(write, cwd=servers.ROOT, check=True)
+    address = f"127.0.0.1:{servers.free_port()}"
+    command = [sys.executable, "-m", "numaagent", "exporter", "--listen", address]
+    server = servers.Server(
+        [*command, "--root", str(folder / "tree")],
+        folder,
+        lambda _: servers.answers(f"http://{address}/healthz"),
+        environment=stack.environment(NODE_NAME=NODE),
+    )
+    with servers.running(server):
+        yield address
+
+
+@pytest.fixture(scope="module")
+def query(tmp_path_factory: pytest.TempPathFactory, exporter: str) -> Iterator[Query]:
+    """Asks a Prometheus that scrapes the exporter, and would scrape a pod of another application if it were let."""
+    configuration = yaml.safe_load(SCRAPE.read_text(encoding="utf-8"))
+    configuration["global"] = {"scrape_interval": "1s", "scrape_timeout": "1s"}
+    del configuration["rule_files"]
+    [job] = configuration["scrape_configs"]
+    assert job.pop("kubernetes_sd_configs") == [{"role": "pod"}]
+    job["static_configs"] = [
+        {"targets": [exporter], "labels": {LABEL: "numa-exporter"}},
+        {"targets": ["127.0.0.1:1"], "labels": {LABEL: "another-application"}},
+    ]
+    folder = tmp_path_factory.mktemp("prometheus")
+    with stack.prometheus(folder, yaml.safe_dump(configuration)) as prometheus:
+
+        def ask(expression: str) -> list[dict[str, Any]]:
+            address = f"{prometheus.url}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"
+            with urllib.request.urlopen(address, timeout=5) as response:
+                found: list[dict[str, Any]] = json.load(response)["data"]["result"]
+            return found
+
+        wait_for(lambda: bool(ask("numa_container_allocation")))
+        yield ask
+
+
+def wait_for(there: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not there():
+        assert time.monotonic() < deadline, "the exporter's metrics did not arrive in Prometheus"
+        time.sleep(0.2)
+
+
+def values(found: list[dict[str, Any]], label: str) -> dict[str, float]:
+    return {series["metric"][label]: float(series["value"][1]) for series in found}
+
+
+def test_it_keeps_the_exporter_and_drops_other_pods(query: Query, exporter: str) -> None:
+    assert values(query("up"), "instance") == {exporter: 1.0}
+    assert query('up{job="numa-exporter"}')
+
+
+def test_it_has_the_memory_of_each_numa_node(query: Query) -> None:
+    total = values(query('numa_node_memory_usage{state="total"}'), "numa_node")
+    assert sorted(total) == [str(node) for node in range(8)]
+    parts = query('sum by (numa_node) (numa_node_memory_usage{state=~"used|free"})')
+    assert values(parts, "numa_node") == total
+
+
+def test_it_has_the_use_of_each_numa_node(query: Query) -> None:
+    busy = values(query("numa_node_cpu_usage"), "numa_node")
+    # The files of this server stand still, so nothing was busy since the last reading, or nothing is known of it.
+    assert set(busy.values()) <= {0.0}
+
+
+def test_it_has_what_containers_were_given(query: Query) -> None:
+    given = query('numa_container_allocation{resource="cpu"}')
+    assert given
+    for series in given:
+        assert {"namespace", "pod", "container", "numa_node", "resource"} <= series["metric"].keys()
+        assert 1 <= float(series["value"][1]) <= 48  # a NUMA node of this server has 48 CPUs
+    assert query('numa_container_allocation{resource="memory"} > 0')
+
+
+def test_it_names_the_node(query: Query) -> None:
+    assert {series["metric"]["node"] for series in query("numa_node_memory_usage")} == {NODE}
+
+
+def test_the_documented_questions_have_answers(query: Query) -> None:
+    given = 'sum by (instance, numa_node) (numa_container_allocation{resource="cpu"})'
+    [of_all] = query(f"sum({given})")
+    assert float(of_all["value"][1]) > 0
+
+
+def test_prometheus_agrees_with_the_exporter_about_its_format(exporter: str, tmp_path: Path) -> None:
+    with urllib.request.urlopen(f"http://{exporter}/metrics", timeout=5) as response:
+        text = response.read()
+    checked = subprocess.run(
+        [str(servers.program("promtool")), "check", "metrics"], input=text, capture_output=True, timeout=20
+    )
+    # Names that the documents fix carry no unit; nothing else may be wrong.
+    said = [line for line in checked.stderr.decode().splitlines() if line]
+    assert not said
