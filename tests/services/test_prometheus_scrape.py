@@ -21,26 +21,19 @@ from tests import servers, stack
 
 SCRAPE = servers.ROOT / "docs" / "prometheus" / "scrape-config.yaml"
 LABEL = "__meta_kubernetes_pod_label_app"
-NODE = "server-with-eight-numa-nodes"
 Query = Callable[[str], list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
 def exporter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The exporter on the files of a simulated server; its host and port."""
-    folder = tmp_path_factory.mktemp("scraped")
-    write = [sys.executable, "-m", "numasim", "tree", "--model", "epyc-nps4", "--dir", str(folder / "tree")]
-    subprocess.run(write, cwd=servers.ROOT, check=True)
-    address = f"127.0.0.1:{servers.free_port()}"
-    command = [sys.executable, "-m", "numaagent", "exporter", "--listen", address]
-    server = servers.Server(
-        [*command, "--root", str(folder / "tree")],
-        folder,
-        lambda _: servers.answers(f"http://{address}/healthz"),
-        environment=stack.environment(NODE_NAME=NODE),
-    )
-    with servers.running(server):
-        yield address
+    """The exporter of a simulated server whose files move; its host and port."""
+    folder = tmp_path_factory.mktemp("s")
+    announced = folder / "announced.json"
+    command = [sys.executable, "-m", "numasim", "run", "--nodes", "1", "--models", "epyc-nps4"]
+    command += ["--dir", str(folder / "trees"), "--announce", str(announced), "--period", "0.5"]
+    with servers.running(servers.Server(command, folder, lambda _: announced.exists())):
+        [told] = json.loads(announced.read_text())["exporters"]
+        yield told["url"].removeprefix("http://")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +57,7 @@ def query(tmp_path_factory: pytest.TempPathFactory, exporter: str) -> Iterator[Q
                 found: list[dict[str, Any]] = json.load(response)["data"]["result"]
             return found
 
-        wait_for(lambda: bool(ask("numa_container_allocation")))
+        wait_for(lambda: bool(ask("numa_node_cpu_usage")))
         yield ask
 
 
@@ -93,8 +86,8 @@ def test_it_has_the_memory_of_each_numa_node(query: Query) -> None:
 
 def test_it_has_the_use_of_each_numa_node(query: Query) -> None:
     busy = values(query("numa_node_cpu_usage"), "numa_node")
-    # The files of this server stand still, so nothing was busy since the last reading, or nothing is known of it.
-    assert set(busy.values()) <= {0.0}
+    assert sorted(busy) == [str(node) for node in range(8)]
+    assert all(0 < share <= 1 for share in busy.values())
 
 
 def test_it_has_what_containers_were_given(query: Query) -> None:
@@ -107,7 +100,9 @@ def test_it_has_what_containers_were_given(query: Query) -> None:
 
 
 def test_it_names_the_node(query: Query) -> None:
-    assert {series["metric"]["node"] for series in query("numa_node_memory_usage")} == {NODE}
+    [node] = {series["metric"]["node"] for series in query("numa_node_memory_usage")}
+    assert node
+    assert query(f'numa_container_allocation{{node="{node}"}}')
 
 
 def test_the_documented_questions_have_answers(query: Query) -> None:
