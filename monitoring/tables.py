@@ -57,7 +57,7 @@ class ContainerTable(tables.Table):
     node = Sorted("node__name", "container_node", verbose_name=_("Node"))
     kind = Sorted("kind", "kind", verbose_name=_("Class"))
     cpus = Sorted("cpu_count", "cpus", verbose_name=_("CPU mapping"))
-    cpu_nodes = Sorted("cpu_nodes", "text", verbose_name=_("NUMA nodes of its CPUs"))
+    cpu_nodes = Sorted("cpu_nodes", "cpu_nodes", verbose_name=_("NUMA nodes of its CPUs"))
     memory_nodes = tables.TemplateColumn(
         template_name="numa/cells/memory_nodes.html", verbose_name=_("Memory by NUMA node"), orderable=False
     )

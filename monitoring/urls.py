@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from monitoring.views import lists, node, overview, search
+from monitoring.views import history, lists, node, overview, search
 
 NODE = "c/<slug:cluster>/nodes/<str:node>/"
 
@@ -22,5 +22,6 @@ urlpatterns = [
     ),
     path(NODE, node.NodePage.as_view(), name="node"),
     path(f"{NODE}drawing.json", node.Drawing.as_view(), name="drawing"),
+    path(f"{NODE}history.json", history.History.as_view(), name="history"),
     path(f"{NODE}document.<str:form>", node.Document.as_view(), name="document"),
 ]

@@ -57,7 +57,7 @@ const bundles = [
   },
   {
     ...shared,
-    entryPoints: { app: path.join(source, "app.css") },
+    entryPoints: { app: path.join(source, "app.css"), admin: path.join(source, "admin.css") },
     outdir: target,
     loader: { ".woff2": "file", ".svg": "dataurl" },
   },

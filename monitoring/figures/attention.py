@@ -69,7 +69,7 @@ NOTES: dict[str, tuple[Promise, Promise, str]] = {
     ),
     "endpoint-conflict": (
         gettext_lazy("Two exporters claim one node: %(endpoint)s"),
-        gettext_lazy("%(cause)s Remove one of the two addresses, or give each machine its own name."),
+        gettext_lazy("%(cause)s"),
         "events",
     ),
     "node-stale": (

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Protocol
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+RANGES = {
+    "10m": 600,
+    "30m": 1800,
+    "1h": 3600,
+    "3h": 10_800,
+    "6h": 21_600,
+    "1d": 86_400,
+    "3d": 259_200,
+    "7d": 604_800,
+    "14d": 1_209_600,
+}
+DEFAULT_RANGE = "1h"
 # Distinct by hue and by brightness, so that they can be told apart without seeing colours; beyond these, dashes help.
 COLOURS = ("#2f63bb", "#d98200", "#2b8a5c", "#a03fb0", "#0b8fa8", "#b8442e", "#6b7280", "#7a6a00")
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -18,43 +30,49 @@ TITLES: dict[str, Promise] = {
     "memory_used": gettext_lazy("Memory in use by NUMA node"),
     "remote_pages_rate": gettext_lazy("Pages placed for CPUs of other NUMA nodes"),
     "crossing": gettext_lazy("Cross-NUMA containers"),
-    "pinned": gettext_lazy("Pinned CPUs by NUMA node"),
 }
-FORMATS = {"busy": ".0%", "memory_used": ".4s", "remote_pages_rate": ".3s", "crossing": "d", "pinned": ".0%"}
+FORMATS = {"busy": ".0%", "memory_used": "", "remote_pages_rate": "~s", "crossing": "d"}
 UNITS: dict[str, Promise | str] = {
     "busy": "",
-    "memory_used": gettext_lazy("bytes"),
+    "memory_used": "GiB",
     "remote_pages_rate": gettext_lazy("pages per second"),
     "crossing": "",
-    "pinned": "",
 }
+SCALES = {"memory_used": 1024**3}
+"""What a value is divided by before it is drawn."""
 
 
 class Series(Protocol):
-    """What of a history selector's answer a chart needs. Times in seconds since 1970; None = a gap."""
+    """What of a history selector's answer a chart needs: values by NUMA id, or of "node"; None = a gap."""
 
     @property
-    def times(self) -> Sequence[float]: ...
+    def times(self) -> Sequence[datetime]: ...
     @property
-    def values(self) -> Mapping[Any, Sequence[float | None]]: ...
+    def values(self) -> Mapping[str, Sequence[float | None]]: ...
+
+
+def range_of(asked: str | None) -> str:
+    """A range that there is: the asked one, else the default."""
+    return asked if asked in RANGES else DEFAULT_RANGE
 
 
 def chart(metric: str, series: Series) -> dict[str, Any]:
     """One metric over time."""
-    moments = [datetime.fromtimestamp(at, UTC).isoformat() for at in series.times]
+    moments = [at.isoformat() for at in series.times]
     lines = [line(place, key, moments, series.values[key], metric) for place, key in enumerate(series.values)]
     return {"data": lines, "layout": layout(metric, several=len(lines) > 1)}
 
 
 def line(
-    place: int, key: Any, moments: list[str], values: Sequence[float | None], metric: str
+    place: int, key: str, moments: list[str], values: Sequence[float | None], metric: str
 ) -> dict[str, Any]:
+    scale = SCALES.get(metric, 1)
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": _("NUMA %(id)s") % {"id": key} if isinstance(key, int) else str(TITLES[metric]),
+        "name": _("NUMA %(id)s") % {"id": key} if key.isdigit() else str(TITLES[metric]),
         "x": moments,
-        "y": [None if value is None else round(value, 4) for value in values],
+        "y": [None if value is None else round(value / scale, 4) for value in values],
         "connectgaps": False,
         "line": {
             "width": 1.6,
@@ -66,7 +84,7 @@ def line(
 
 def layout(metric: str, *, several: bool) -> dict[str, Any]:
     axis: dict[str, Any] = {"tickformat": FORMATS[metric], "rangemode": "tozero", "title": {"text": str(UNITS[metric])}}
-    if metric in ("busy", "pinned"):
+    if metric == "busy":
         axis["range"] = [0, 1.02]
     return {
         "showlegend": several,

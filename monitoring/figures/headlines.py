@@ -13,6 +13,10 @@ from monitoring.figures import drawing, sentences
 from numacore.report import ContainerReport, NodeReport
 
 Level = Literal["ok", "warning", "danger", "unknown"]
+LOCAL = 1.005
+"""A cost up to here is all local, but for rounding."""
+PAYS = 1.1
+"""A floating container is named from this cost on: a little is always spread."""
 
 
 class Headline(NamedTuple):
@@ -91,27 +95,24 @@ def _one_node(numa: bool) -> str:
 
 def crossing_sentence(of: ContainerReport) -> str:
     """What of a container crosses, and what it costs."""
-    name = drawing.title(of)
     here = ", ".join(map(str, of.cpu_nodes))
-    parts = []
     cross = of.cross or ()
-    if "cpu" in cross:
-        parts.append(_("%(name)s has CPUs on NUMA nodes %(here)s.") % {"name": name, "here": here})
+    parts = [_("Worst is %(name)s: its CPUs are on NUMA nodes %(here)s.") % {"name": drawing.title(of), "here": here}]
     if "memory" in cross and of.page_shares and of.remote_pages is not None:
         away = ", ".join(str(node) for node in sorted(of.page_shares) if node not in of.cpu_nodes)
-        values = {"name": name, "share": f"{of.remote_pages:.0%}", "away": away, "here": here}
-        parts.append(_("%(name)s keeps %(share)s of its memory on NUMA node %(away)s while its CPUs are on %(here)s.") % values)
+        values = {"share": f"{of.remote_pages:.0%}", "away": away}
+        parts.append(_("%(share)s of its memory lies on NUMA nodes %(away)s.") % values)
     if "device" in cross:
         away = ", ".join(str(node) for node in of.device_nodes if node not in of.cpu_nodes)
-        parts.append(_("%(name)s uses a device on NUMA node %(away)s while its CPUs are on %(here)s.") % {"name": name, "away": away, "here": here})
-    if of.cost is not None and of.cost > 1.005:
+        parts.append(_("It uses a device on NUMA nodes %(away)s.") % {"away": away})
+    if of.cost is not None and of.cost > LOCAL:
         parts.append(_("Its accesses cost about %(cost)s times as much as local ones.") % {"cost": f"{of.cost:.2f}"})
     return joined(*parts)
 
 
 def costliest_floating(containers: Iterable[ContainerReport]) -> str:
     """The floating container that pays most, if one pays at all."""
-    paying = [each for each in containers if each.kind == "floating" and each.cost is not None and each.cost > 1.1]
+    paying = [each for each in containers if each.kind == "floating" and each.cost is not None and each.cost > PAYS]
     if not paying:
         return ""
     worst = max(paying, key=lambda each: each.cost or 0)

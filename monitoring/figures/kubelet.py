@@ -34,13 +34,14 @@ FIELDS: dict[str, tuple[Promise, str]] = {
 
 
 class Row(NamedTuple):
-    """One setting. `differs` = something else is in force than is asked for."""
+    """One setting. `told` = a state file tells what is in force; `differs` = that is not what is asked for."""
 
     field: str
     help: str | Promise
     asked: str
     source: str | Promise
     where: str
+    told: bool
     in_force: str
     differs: bool
 
@@ -51,15 +52,18 @@ def rows(kubelet: Kubelet, policy: Policy | None) -> list[Row]:
     force = {}
     if policy is not None:
         force = {"cpuManagerPolicy": policy.cpu_in_force, "memoryManagerPolicy": policy.memory_in_force}
-    return [row(field, kubelet.settings.get(field), force.get(field)) for field in [*FIELDS, *others]]
+    return [
+        row(field, kubelet.settings.get(field), force.get(field), told=field in force)
+        for field in [*FIELDS, *others]
+    ]
 
 
-def row(field: str, setting: Setting | None, in_force: str | None) -> Row:
+def row(field: str, setting: Setting | None, in_force: str | None, *, told: bool) -> Row:
     text, default = FIELDS.get(field, ("", ""))
     asked = shown(setting.value) if setting else default
     source = setting.source if setting else "default"
     where = (setting.where or "") if setting else ""
-    return Row(field, text, asked, SOURCES[source], where, in_force or "", bool(in_force) and in_force != asked)
+    return Row(field, text, asked, SOURCES[source], where, told, in_force or "", bool(in_force) and in_force != asked)
 
 
 def shown(value: object) -> str:

@@ -184,7 +184,20 @@ CAUSE_REMEDIES: dict[str, Promise] = {
     "not-collected": gettext_lazy("Check that a worker runs and takes the queue “collect”, and that beat runs."),
     "store-unreachable": gettext_lazy("Check that Redis runs and that its address is right; it is tried again by itself."),
 }
-REMEDIES: dict[str, Promise] = {}
+REMEDIES: dict[str, Promise] = {
+    "check-exporter-runs": gettext_lazy("Check that numa-exporter runs on that node and listens at this address."),
+    "check-network": gettext_lazy("Check the network, the firewall and the network policies between numaweb and the node."),
+    "set-token": gettext_lazy("Set the bearer token of this endpoint to the one that the exporter was started with."),
+    "check-address": gettext_lazy("Check the address: something else than numa-exporter answers there."),
+    "use-final-address": gettext_lazy("Use the address that it redirects to; redirects are not followed."),
+    "check-exporter": gettext_lazy("Check the exporter's log: its answer is larger than it can be."),
+    "check-exporter-version": gettext_lazy("Bring the exporter and numaweb to neighbouring versions."),
+    "fix-address": gettext_lazy("Correct the address of this endpoint in the administration."),
+    "check-certificate": gettext_lazy("Check the exporter's certificate and the authority that numaweb trusts."),
+    "renew-machine-id": gettext_lazy("Give the cloned machine an own machine-id (systemd-machine-id-setup) and restart it."),
+    "remove-duplicate": gettext_lazy("Remove one of the two addresses, or give each machine its own name."),
+    "see-exporter-log": gettext_lazy("Look at the exporter's log on that node."),
+}
 
 
 def cause(code: str, text: str) -> Said:

@@ -57,6 +57,8 @@ WORDS: dict[str, str | Promise] = {
     "signedOut": _("signed out"),
     "paused": _("paused"),
     "refused": _("no permission"),
+    "gone": _("no longer there"),
+    "tooMany": _("too many open pages"),
     "noData": _("no data"),
     "stale": _("old data"),
     "nodes": _("nodes: {count}"),

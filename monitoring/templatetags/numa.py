@@ -18,10 +18,13 @@ from django.utils.translation import gettext as _
 from monitoring import selectors
 from monitoring.figures import drawing, sentences, words
 from monitoring.models import NodeEvent
+from numacore.cpuset import CpuSet
 from numacore.diagnosis import Reason
 from numacore.report import ContainerReport
 
 register = template.Library()
+NEGLIGIBLE = 0.005
+MOST_NAMED = 3
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -103,6 +106,12 @@ def numbers(ids: tuple[int, ...] | list[int]) -> str:
 
 
 @register.filter
+def ranges(text: str) -> str:
+    """Ids split by commas, in the kernel's list format: 0,1,2,3 is 0-3."""
+    return str(CpuSet.parse(text)) if text else ""
+
+
+@register.filter
 def get(mapping: Mapping[Any, Any] | None, key: Any) -> Any:
     """A mapping's value, None if there is none."""
     return None if mapping is None else mapping.get(key)
@@ -129,7 +138,7 @@ def numa_bars(ids: list[int], shares: Mapping[int, float] | None, kind: str) -> 
     width = max(4.0, min(22.0, 132 / max(1, len(ids))))
     found = {} if shares is None else shares
     bars = [_bar(place, node, found.get(node, 0.0), width) for place, node in enumerate(ids)]
-    text = " · ".join(f"{node}: {share(found[node])}" for node in ids if found.get(node, 0.0) >= 0.005)
+    text = summary(found)
     return {
         "bars": bars,
         "width": round(len(ids) * (width + 2)),
@@ -137,6 +146,14 @@ def numa_bars(ids: list[int], shares: Mapping[int, float] | None, kind: str) -> 
         "known": shares is not None,
         "kind": kind,
     }
+
+
+def summary(parts: Mapping[int, float]) -> str:
+    """The largest shares in words, the rest as a number of NUMA nodes."""
+    seen = sorted((node for node, part in parts.items() if part >= NEGLIGIBLE), key=lambda node: -parts[node])
+    words = [f"{node}: {share(parts[node])}" for node in sorted(seen[:MOST_NAMED])]
+    more = len(seen) - MOST_NAMED
+    return " · ".join([*words, f"+{more}"] if more > 0 else words)
 
 
 def _bar(place: int, node: int, part: float, width: float) -> dict[str, Any]:

@@ -68,7 +68,8 @@ class ClusterPage(ClusterView, Page):
     """A page about one cluster."""
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(cluster=self.cluster, sockets=self.sockets(), **kwargs)
+        here = {"cluster": self.cluster, "sockets": self.sockets()}
+        return super().get_context_data(**{**kwargs, **here})
 
     def sockets(self) -> dict[str, str]:
         """Addresses of the live connection, by the name under which scripts look for them."""

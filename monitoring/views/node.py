@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from monitoring import selectors
-from monitoring.figures import drawing, headlines, kubelet, sentences
+from monitoring.figures import charts, drawing, headlines, kubelet, sentences
 from monitoring.models import Node
 from monitoring.selectors import NodeState
 from monitoring.views.base import ClusterPage, ClusterView, Crumb
@@ -45,6 +45,10 @@ ORDERS = {
 }
 
 
+def missing(name: str) -> str:
+    return _("There is no node %(name)s in this cluster.") % {"name": name}
+
+
 class NodeView(ClusterView):
     """Whatever answers about one node."""
 
@@ -54,7 +58,14 @@ class NodeView(ClusterView):
         try:
             return selectors.node_state(self.cluster, name, timezone.now())
         except Node.DoesNotExist:
-            raise Http404(_("There is no node %(name)s in this cluster.") % {"name": name}) from None
+            raise Http404(missing(name)) from None
+
+    def row(self) -> Node:
+        """The node's row alone, for whoever needs no live data."""
+        try:
+            return selectors.nodes(self.cluster).get(name=self.kwargs["node"])
+        except Node.DoesNotExist:
+            raise Http404(missing(self.kwargs["node"])) from None
 
     def drawn(self) -> dict[str, Any]:
         return drawing.drawing(self.state.facts, self.state.report, selectors.settings().busy_threshold)
@@ -91,7 +102,6 @@ class NodePage(NodeView, ClusterPage):
         facts, report = state.facts, state.report
         return super().get_context_data(
             state=state,
-            node=state.node,
             facts=facts,
             report=report,
             headline=headlines.of_node(report, numa=facts.topology.numa, live=state.live),
@@ -102,7 +112,7 @@ class NodePage(NodeView, ClusterPage):
             tabs=TABS.items(),
             drawing=self.drawn() if self.tab in DRAWN else None,
             **self.of_tab(),
-            **kwargs,
+            **{**kwargs, "node": state.node},
         ) | {"title": state.node.name}
 
     def of_tab(self) -> dict[str, Any]:
@@ -116,9 +126,21 @@ class NodePage(NodeView, ClusterPage):
         if self.tab == "events":
             events = Paginator(selectors.events(self.state.node), EVENTS_PER_PAGE)
             return {"events": events.get_page(self.request.GET.get("page"))}
+        if self.tab == "history":
+            return self.history()
         if self.tab == "document":
             return {"document": text(self.state, self.form), "form": self.form}
         return {}
+
+    def history(self) -> dict[str, Any]:
+        chosen = charts.range_of(self.request.GET.get("range"))
+        path = reverse("history", kwargs={"cluster": self.cluster.slug, "node": self.state.node.name})
+        return {
+            "ranges": list(charts.RANGES),
+            "range": chosen,
+            "metrics": charts.TITLES.items(),
+            "history_url": f"{path}?range={chosen}",
+        }
 
     @property
     def form(self) -> str:

@@ -40,7 +40,7 @@ class Overview(ClusterPage):
 
     def get_template_names(self) -> list[str]:
         htmx = getattr(self.request, "htmx", None)
-        return ["monitoring/parts/overview.html"] if htmx else [str(self.template_name)]
+        return ["monitoring/parts/overview_all.html"] if htmx else [str(self.template_name)]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found = selectors.overview(self.cluster, timezone.now())

@@ -20,7 +20,8 @@ const SCALES = [
   { width: 4, height: 6, gap: 1 },
   { width: 3, height: 4, gap: 0 },
 ];
-const TALLEST = 560;
+const TALLEST = 640;
+const MOST_CELLS = 8;
 const PAD = 3;
 const NAME = 15;
 
@@ -42,16 +43,14 @@ class Group {
     this.link.addEventListener("keydown", (event) => this.key(event));
   }
 
-  measure(scale, width) {
-    const most = Math.max(...this.data.cells);
+  measure(scale, width, most) {
     const columns = columnsOf(most);
     const rows = Math.ceil(most / columns);
-    this.columns = columns;
     this.tile = {
       width: columns * (scale.width + scale.gap) - scale.gap + 2 * PAD,
       height: rows * (scale.height + scale.gap) - scale.gap + 2 * PAD + (scale.name ? NAME : 0),
     };
-    if (scale.name) this.tile.width = Math.max(this.tile.width, Math.min(130, 12 + 6.3 * Math.max(...this.data.names.map((name) => name.length))));
+    if (scale.name) this.tile.width = Math.max(this.tile.width, this.fleet.nameWidth);
     this.step = { x: this.tile.width + scale.gap + 3, y: this.tile.height + scale.gap + 3 };
     this.across = Math.max(1, Math.floor((width + 3) / this.step.x));
     this.height = Math.ceil(this.data.names.length / this.across) * this.step.y;
@@ -85,12 +84,20 @@ class Group {
     pen.globalAlpha = state === 0 ? 1 : 0.45;
     pen.fillStyle = colours.plane;
     pen.fillRect(x, y, this.tile.width, this.tile.height);
+    // Cells share the tile: fewer NUMA nodes, wider cells.
+    const columns = columnsOf(cells);
+    const rows = Math.max(1, Math.ceil(cells / columns));
+    const size = {
+      width: (this.tile.width - 2 * PAD + scale.gap) / columns - scale.gap,
+      height: (y + this.tile.height - PAD - top + scale.gap) / rows - scale.gap,
+    };
     for (let cell = 0; cell < cells; cell += 1) {
-      const left = x + PAD + (cell % this.columns) * (scale.width + scale.gap);
-      const upper = top + Math.floor(cell / this.columns) * (scale.height + scale.gap);
+      const left = Math.round(x + PAD + (cell % columns) * (size.width + scale.gap));
+      const upper = Math.round(top + Math.floor(cell / columns) * (size.height + scale.gap));
+      const box = { width: Math.max(1, Math.floor(size.width)), height: Math.max(1, Math.floor(size.height)) };
       const at = this.data.slots[index] + cell;
-      if (mode === "tiles") this.drawMarks(pen, left, upper, scale, planes.pinned[at], planes.busy[at], unit);
-      else this.drawHeat(pen, left, upper, scale, planes[this.fleet.metric][at], unit);
+      if (mode === "tiles") this.drawMarks(pen, left, upper, box, planes.pinned[at], planes.busy[at], unit);
+      else this.drawHeat(pen, left, upper, box, planes[this.fleet.metric][at], unit);
     }
     pen.globalAlpha = 1;
     if (crossing || state) {
@@ -113,7 +120,7 @@ class Group {
     pen.fillStyle = colours.track;
     pen.fillRect(x, y, scale.width, scale.height);
     const half = Math.floor(scale.width / 2);
-    this.bar(pen, x, y, half, scale.height, pinned, unit, colours.pinned);
+    this.bar(pen, x, y, half - (half > 6 ? 1 : 0), scale.height, pinned, unit, colours.pinned);
     this.bar(pen, x + half, y, scale.width - half, scale.height, busy, unit, colours.heat[Math.max(2, this.shade(busy, unit))]);
   }
 
@@ -212,6 +219,9 @@ export class Fleet {
   take(data) {
     this.unit = data.unit;
     this.planes = { pinned: decode(data.pinned), busy: decode(data.busy) };
+    // All tiles have one size; a node with more NUMA nodes than most has smaller cells in it.
+    this.most = Math.min(MOST_CELLS, Math.max(1, ...data.groups.map((group) => Math.max(...group.cells))));
+    this.nameWidth = Math.min(120, 12 + 6.1 * Math.max(0, ...data.groups.map((group) => Math.max(...group.names.map((name) => name.length)))));
     this.groups = data.groups.map((group) => new Group(this, group));
     this.host.replaceChildren(...this.groups.map((group) => group.root));
     this.repaint();
@@ -225,7 +235,7 @@ export class Fleet {
     const style = getComputedStyle(document.documentElement);
     const read = (name) => style.getPropertyValue(`--nw-${name}`).trim();
     this.colours = {
-      ink: read("ink"), quiet: read("quiet"), plane: read("plane"), track: read("memory-free"), pinned: read("memory-used"),
+      ink: read("ink"), quiet: read("quiet"), plane: read("plane"), track: read("memory-free"), pinned: read("pinned"),
       trouble: read("trouble"), heat: [0, 1, 2, 3, 4, 5, 6].map((step) => read(`heat-${step}`)),
     };
   }
@@ -233,10 +243,10 @@ export class Fleet {
   paint() {
     const width = Math.floor(this.host.clientWidth);
     if (!width || !this.groups.length) return;
-    const fits = (scale) => this.groups.reduce((sum, group) => sum + group.measure(scale, width), 0) <= TALLEST;
+    const fits = (scale) => this.groups.reduce((sum, group) => sum + group.measure(scale, width, this.most), 0) <= TALLEST;
     const scale = SCALES.find(fits) ?? SCALES[SCALES.length - 1];
     for (const group of this.groups) {
-      group.measure(scale, width);
+      group.measure(scale, width, this.most);
       group.draw(scale, width);
       if (document.activeElement !== group.link) group.go(Math.min(group.at, group.data.names.length - 1), false);
     }

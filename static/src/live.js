@@ -9,6 +9,11 @@ const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 15000;
 const SILENCE = 20000; // milliseconds without a message after which the connection counts as dead
 
+// What the server says before it closes, and with which code, as states of ours.
+const REASONS = { "signed-out": "signedOut", forbidden: "refused", unknown: "gone", "too-many": "tooMany", restart: "restarting" };
+const CODES = { 1001: "restarting", 4401: "signedOut", 4403: "refused", 4404: "gone", 4429: "tooMany" };
+const FINAL = ["signedOut", "refused", "gone"];
+
 /** Why a connection was not made, by asking for the page itself: it may be gone, restarting or not ours any more. */
 async function diagnose() {
   try {
@@ -54,8 +59,8 @@ export class Live {
       return;
     }
     const message = JSON.parse(event.data);
-    if (message.type === "closing") this.farewell = "restarting";
-    if (message.type === "refused") this.farewell = "refused";
+    if (message.type === "closing") this.farewell = REASONS[message.reason];
+    if (message.type === "refused") this.farewell = REASONS[message.code];
     this.fresh(this.handlers.text(message));
   }
 
@@ -71,11 +76,11 @@ export class Live {
   async closed(event) {
     if (event.target !== this.socket) return;
     this.failures += 1;
-    const farewell = this.farewell ?? (document.hidden ? "paused" : await diagnose());
+    const farewell = this.farewell ?? CODES[event.code] ?? (document.hidden ? "paused" : await diagnose());
     this.farewell = null;
     this.state = farewell;
     this.show();
-    if (farewell === "signedOut" || farewell === "refused") return;
+    if (FINAL.includes(farewell)) return;
     const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.min(this.failures - 1, 6));
     this.again(pause * (0.5 + Math.random()));
   }

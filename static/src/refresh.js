@@ -8,6 +8,25 @@ function busy(part) {
   return part.contains(active) && active !== document.body;
 }
 
+/** Puts new content in place; a `<template data-for="id">` in it is the content of another part. */
+function put(part, text) {
+  const fresh = document.createElement("template");
+  fresh.innerHTML = text;
+  const others = [...fresh.content.querySelectorAll("template[data-for]")];
+  others.forEach((other) => other.remove());
+  swap(part, fresh.content);
+  for (const other of others) {
+    const place = document.getElementById(other.dataset.for);
+    if (place && !busy(place)) swap(place, other.content);
+  }
+}
+
+function swap(place, content) {
+  place.replaceChildren(content);
+  window.htmx?.process(place);
+  place.dispatchEvent(new CustomEvent("numa:refreshed", { bubbles: true }));
+}
+
 /** Fetches a part again and puts it in place. Without a change nothing moves on the page. */
 export async function refresh(part) {
   if (document.hidden || busy(part) || part.dataset.loading) return;
@@ -19,9 +38,7 @@ export async function refresh(part) {
     const text = await answer.text();
     if (text === part.refreshedText) return;
     part.refreshedText = text;
-    part.innerHTML = text;
-    window.htmx?.process(part);
-    part.dispatchEvent(new CustomEvent("numa:refreshed", { bubbles: true }));
+    put(part, text);
   } catch {
     // The server is away; the live indicator says so, and the next period tries again.
   } finally {

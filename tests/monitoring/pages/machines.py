@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from numacore.cpuset import CpuSet
+from numacore.cpuset import CpuSet, union
 from numacore.facts import Facts
 from numacore.kubeletstate import CpuManagerState, Kubelet, MemoryManagerState, Setting
 from numacore.topology import Attributes, Cache, Cpu, Device, HugePages, NumaNode, Topology
-from numacore.usage import ContainerUse, MemoryUse, Rates, Usage
+from numacore.usage import ContainerUse, CpuTimes, MemoryUse, Rates, Usage
 from numacore.workload import Container, DeviceClaim
 
 GIB = 1024**3
@@ -102,6 +102,16 @@ def busy(of: Topology, phase: float = 0.0) -> dict[int, float]:
     return {cpu: round(max(0.0, math.sin(cpu * 1.7 + phase)) ** 3 * 0.97, 3) for cpu in of.online}
 
 
+TICKS = 1000
+"""Between two readings."""
+
+
+def cpu_times(of: Topology, shares: Mapping[int, float]) -> CpuTimes:
+    """Counters that have grown by these shares of `TICKS` since they were 0."""
+    grown = [round(shares.get(cpu, 0.0) * TICKS) for cpu in of.online]
+    return CpuTimes(of.online, tuple(grown), tuple(TICKS - each for each in grown))
+
+
 def memory(of: Topology, size: int = 128 * GIB) -> dict[int, MemoryUse]:
     """Memory of each NUMA node, more in use on the first than on the last, huge pages on NUMA node 0."""
     found = {}
@@ -117,8 +127,8 @@ def server(of: Topology, *, phase: float = 0.0) -> Facts:
     ids = of.numa_ids
     near = [cpu for cpu in of.nodes[0].cpus if cpu > 1]
     owned = CpuSet(near[: max(1, len(near) // 2)])
-    last = of.nodes[-1]
-    spread = CpuSet(list(last.cpus)[:2]) | CpuSet(list(of.nodes[len(of.nodes) // 2].cpus)[:2])
+    free = of.online - owned - CpuSet([0, 1])
+    spread = union(CpuSet(list(node.cpus & free)[:2]) for node in (of.nodes[len(of.nodes) // 2], of.nodes[-1]))
     pool = of.online - owned - spread - CpuSet([0, 1])
     everything = pool | CpuSet([0, 1])
     containers = (
@@ -160,6 +170,7 @@ def server(of: Topology, *, phase: float = 0.0) -> Facts:
     }
     usage = Usage(
         containers_of="",
+        cpu=cpu_times(of, busy(of, phase)),
         memory=memory(of),
         containers=ContainerUse(cpu_time=(0,) * 5, memory=tuple(sizes), pages=pages),
     )
