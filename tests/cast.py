@@ -4,13 +4,14 @@
 no role. `as_viewer` and so on are Django test clients signed in as them; `client` (pytest-django's) is nobody.
 """
 
+from collections.abc import Iterator
+
 import pytest
 from django.contrib.auth.models import Group, User
 from django.core.cache import cache
 from django.db import connection
 from django.test import Client, override_settings
 from pytest_django import DjangoDbBlocker
-from pytest_django.fixtures import Settings
 
 from numaweb import roles
 from policies import seal
@@ -36,10 +37,11 @@ def _empty_cache() -> None:
     cache.clear()
 
 
-@pytest.fixture(autouse=True)
-def _fast_passwords(settings: Settings) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def _fast_passwords() -> Iterator[None]:
     """The real hasher costs 50 ms and more on purpose."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+        yield
 
 
 @pytest.fixture
