@@ -122,6 +122,10 @@ test-browser: env assets messages services ## tests in Chromium
 bench: env assets messages services ## load and speed as ratios, takes minutes
 	@$(BIN)/python -m benchmarks
 
+.PHONY: fuzz
+fuzz: env ## fresh random cases for the core, the parsers and the agent's readers, takes minutes
+	@$(BIN)/python -m pytest tests/numacore tests/numaagent --hypothesis-profile=fuzz --timeout=900
+
 .PHONY: screenshots
 screenshots: env assets messages services ## the pictures in docs/screenshots
 	@$(BIN)/python -m tests.browser.screenshots
