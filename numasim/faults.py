@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import lru_cache
 from typing import Literal, get_args
 
 Fault = Literal[
@@ -92,7 +93,7 @@ _SPOILERS: dict[Fault | None, Callable[[bytes], bytes]] = {
     "invalid-json": lambda body: body[: len(body) // 2],
     "invalid-utf8": lambda body: body.replace(b'"node":"', b'"node":"\xff\xfe', 1),
     "wrong-version": lambda body: body.replace(b'"version":1', b'"version":99', 1),
-    "bad-section": lambda body: body.replace(b'"distances":[10,', b'"distances":[', 1),
+    "bad-section": lambda body: body.replace(b'"distances":[10', b'"distances":[10,10', 1),
 }
 
 
@@ -126,6 +127,7 @@ STREAMED: frozenset[Fault] = frozenset(
 )
 
 
+@lru_cache
 def _bomb() -> bytes:
     """1 GiB of blanks, packed by packing the same part over and over: members of gzip may follow one another."""
     return gzip.compress(b" " * (16 << 20), 9) * 64

@@ -145,7 +145,7 @@ class _Stream:
         known = have.get(wire.CONTAINERS) == containers
         usage = self._usage_at(elapsed, fresh).replace(CONTAINERS_OF, containers.encode(), 1)
         # A hash of these 14 KB would cost more than all the rest; a name that is as unique does as well.
-        moving = content_hash(b"%d/%d/%d" % (self._usage.second, fresh, index))
+        moving = content_hash(b"%d/%d/%d" % (int(elapsed), fresh, index))
         return b",".join(
             (
                 self._machine.for_caller(have.get(wire.MACHINE)),
