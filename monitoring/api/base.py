@@ -12,7 +12,8 @@ from django.utils.http import parse_etags
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
-from rest_framework.exceptions import APIException, NotFound, ValidationError
+from rest_framework.exceptions import APIException, NotFound, ParseError, ValidationError
+from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -22,6 +23,22 @@ from monitoring.api.explicit import encode, explicit
 from monitoring.models import Cluster
 
 JSON = "application/json"
+LONGEST_BODY = 64 * 1024
+
+
+class JsonBody(BaseParser):
+    """A JSON body of bounded size; deep nesting and rubbish are refused like any other."""
+
+    media_type = JSON
+
+    def parse(self, stream: Any, media_type: object = None, parser_context: object = None) -> Any:  # noqa: ARG002
+        data = stream.read(LONGEST_BODY + 1)
+        if len(data) > LONGEST_BODY:
+            raise ParseError(_("The body has more than %(most)d bytes.") % {"most": LONGEST_BODY})
+        try:
+            return msgspec.json.decode(data)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise ParseError(_("The body is no JSON: %(cause)s") % {"cause": error}) from None
 
 
 class ApiView(APIView):
@@ -34,6 +51,7 @@ class ApiView(APIView):
     parameters: ClassVar[tuple[OpenApiParameter, ...]] = ()
     """Of GET. Others are refused: a misspelt filter would show everything."""
     metadata_class = None
+    parser_classes = [JsonBody]
     schema = document.ViewSchema()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

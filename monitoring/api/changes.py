@@ -17,11 +17,12 @@ from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
-from monitoring import filters, selectors, services
+from monitoring import filters, selectors
 from monitoring.api import base, lists, rows, shapes
 from monitoring.api.explicit import encode, explicit
 from monitoring.models import Cluster, Endpoint
 from monitoring.selectors import ClusterSummary
+from monitoring.services import editing
 
 Values = dict[str, Any]
 CLUSTER_FIELDS = ("slug", "name", "kind", "enabled")
@@ -74,7 +75,7 @@ class EndpointBody(serializers.Serializer[Any]):
 
     def validate_url(self, value: str) -> str:
         try:
-            return services.address(value)
+            return editing.address(value)
         except FieldError as error:
             raise serializers.ValidationError(error.messages) from None
 
@@ -170,7 +171,7 @@ class Clusters(Changing):
         values = self.body(request)
         try:
             with transaction.atomic():
-                cluster = services.save_cluster(Cluster(), values)
+                cluster = editing.save_cluster(Cluster(), values)
                 self.told(request, "add", cluster, None, cluster_values(cluster))
         except IntegrityError:
             raise base.Conflict(_("There is a cluster with this slug already; choose another.")) from None
@@ -216,7 +217,7 @@ class ClusterDetail(Changing):
     @transaction.atomic
     def patch(self, request: Request, cluster: str) -> HttpResponse:
         held, before = self.held(request, cluster)
-        services.save_cluster(held, self.body(request))
+        editing.save_cluster(held, self.body(request))
         self.told(request, "change", held, before, cluster_values(held))
         return answered(cluster_row(summary(held.slug)), cluster_values(held))
 
@@ -224,7 +225,7 @@ class ClusterDetail(Changing):
     def delete(self, request: Request, cluster: str) -> HttpResponse:
         held, before = self.held(request, cluster)
         self.told(request, "remove", held, before, None)
-        services.remove_cluster(held)
+        editing.remove_cluster(held)
         return HttpResponse(status=204)
 
     def held(self, request: Request, slug: str) -> tuple[Cluster, Values]:
@@ -263,7 +264,7 @@ class Endpoints(Changing, AllEndpoints):
         values = self.body(request)
         try:
             with transaction.atomic():
-                endpoint = services.save_endpoint(Endpoint(cluster=base.cluster_of(cluster)), values)
+                endpoint = editing.save_endpoint(Endpoint(cluster=base.cluster_of(cluster)), values)
                 self.told(request, "add", endpoint, None, endpoint_values(endpoint))
         except IntegrityError:
             raise base.Conflict(_("This cluster has an endpoint with this address already.")) from None
@@ -296,7 +297,7 @@ class EndpointDetail(Changing):
         try:
             with transaction.atomic():
                 held, before = self.held(request, endpoint)
-                services.save_endpoint(held, self.body(request))
+                editing.save_endpoint(held, self.body(request))
                 self.told(request, "change", held, before, endpoint_values(held))
         except IntegrityError:
             raise base.Conflict(_("This cluster has an endpoint with this address already.")) from None
@@ -306,7 +307,7 @@ class EndpointDetail(Changing):
     def delete(self, request: Request, endpoint: int) -> HttpResponse:
         held, before = self.held(request, endpoint)
         self.told(request, "remove", held, before, None)
-        services.remove_endpoint(held)
+        editing.remove_endpoint(held)
         return HttpResponse(status=204)
 
     def held(self, request: Request, key: int) -> tuple[Endpoint, Values]:

@@ -90,7 +90,7 @@ def beyond(model: type[Model], column: str, cursor: Cursor, *, descending: bool)
 def typed(field: Field[Any, Any], value: Any) -> Any:
     try:
         made = field.to_python(value)
-    except (FieldError, ValueError, OverflowError):
+    except (FieldError, ValueError, TypeError, OverflowError):
         raise refused() from None
     if made is None or (isinstance(made, str) and "\0" in made):
         raise refused()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
-from django.db.models import F, Q, Value
+from django.db.models import F, Q, TextField, Value
 from django.db.models.expressions import Combinable, ExpressionWrapper
 from django.db.models.fields import BooleanField
 from django.db.models.functions import NullIf
@@ -108,7 +108,7 @@ def columns(
         if name in renamed:
             stored[name] = renamed[name]
         elif name not in made:
-            stored[name] = NullIf(F(name), Value("")) if name in blank else F(name)
+            stored[name] = NullIf(F(name), Value(""), output_field=TextField()) if name in blank else F(name)
     return Columns(stored, made, needed)
 
 
@@ -179,7 +179,7 @@ CONTAINERS = columns(
     },
 )
 CONTAINER_SORTS = {
-    "id": "pk",
+    "id": "id",
     "node": "node__name",
     **{
         name: name
@@ -212,7 +212,7 @@ ENDPOINTS = columns(
     made={"address": lambda row, _seen: path("endpoints", str(row["key"]))},
     needed={"key": "pk"},
 )
-ENDPOINT_SORTS = {name: name for name in ("url", "state", "last_ok", "failures", "name")} | {"id": "pk"}
+ENDPOINT_SORTS = {name: name for name in ("url", "state", "last_ok", "failures", "name")} | {"id": "id"}
 
 EVENTS = columns(
     shapes.EventRow,

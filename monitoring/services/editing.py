@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
 from django.db.models import Model
-from django.utils.translation import gettext as _
 
 from monitoring import hot
 from monitoring.models import Cluster, Endpoint, Node
-
-LONGEST_ADDRESS = 500
+from monitoring.sources import address as addresses
+from monitoring.sources.failures import SourceError
 
 
 def address(text: str) -> str:
-    """The base address of an exporter as it is stored: http or https, a host, perhaps a port and a path, no more.
-
-    Raises ValidationError with what is wrong. A password belongs into the token, where it is hidden.
-    """
+    """The base address of an exporter as it is stored. Raises ValidationError with what is wrong with it."""
     text = text.strip().rstrip("/")
     try:
-        parts = urlsplit(text)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port, parts = None, None, urlsplit("")
-    plain = text.isascii() and text.isprintable() and " " not in text and len(text) <= LONGEST_ADDRESS
-    if not plain or parts.scheme not in ("http", "https") or not host or port == 0:
-        raise ValidationError(
-            _("This is no address such as http://10.0.0.7:9105 (http or https, host, port).")
-        )
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise ValidationError(
-            _("An address has no user name, no query and no fragment; a token has its own field.")
-        )
+        host = addresses.parse(text).host
+    except SourceError as error:
+        raise ValidationError(str(error)) from error
+    if addresses.is_literal(host) and (reason := addresses.forbidden(host, "exporter")):
+        raise ValidationError(reason)
     return text
 
 
