@@ -15,6 +15,8 @@ from numasim import wave
 
 LANES = 5
 """CPUs of a group swing in this many rhythms."""
+ROUNDS = 12
+"""Steps towards weights with mean 1; what is then missing is a few thousandths."""
 FULL = 0.94
 """Share of a CPU that a group's load may reach on average; what is above is throttled."""
 
@@ -57,10 +59,8 @@ class Group:
         self.rate = min(1.0, FULL * len(self.cpus) / high) if high else 1.0
         top = high * self.rate / len(self.cpus)
         self.weights = _weights([weights[cpu] for cpu in self.cpus], top)
-        room = 1 - top * max(self.weights, default=0.0)
-        self.swing = max(
-            0.0, min(0.5 * low * self.rate / len(self.cpus) * min(self.weights, default=0.0), room)
-        )
+        floor = 0.5 * low * self.rate / len(self.cpus)
+        self.swings = [max(0.0, min(floor * weight, 1 - top * weight)) for weight in self.weights]
 
     def start(self, t: float) -> None:
         """Begins to count at `t`."""
@@ -83,7 +83,7 @@ class Meter:
         self._order = tuple(cpus)
         self._place = {cpu: i for i, cpu in enumerate(self._order)}
         self._busy = [uptime * rng.uniform(0.05, 0.35) for _ in self._order]
-        self._weights = {cpu: 0.15 + 2.4 * rng.random() ** 2 for cpu in self._order}
+        self._weights = {cpu: 0.04 + rng.random() ** 4 for cpu in self._order}
         self._lanes = [wave.quick(rng) for _ in range(LANES)]
         self._groups: list[Group] = []
         self._since = 0.0
@@ -100,24 +100,21 @@ class Meter:
         found = list(self._busy)
         lanes = [lane.total(t) - lane.total(self._since) for lane in self._lanes]
         for group in self._groups:
-            each, swing = group.seconds(t), group.swing
-            for cpu, weight in zip(group.cpus, group.weights, strict=True):
+            each = group.seconds(t)
+            for cpu, weight, swing in zip(group.cpus, group.weights, group.swings, strict=True):
                 found[self._place[cpu]] += each * weight + swing * lanes[cpu % LANES]
         return found
 
 
 def _weights(raw: list[float], top: float) -> list[float]:
-    """Weights with mean 1, the flatter the fuller the group is, so that no CPU is asked for more than it has."""
-    if not raw:
-        return []
-    mean = sum(raw) / len(raw)
-    scaled = [weight / mean for weight in raw]
-    most = max(scaled)
-    blend = (
-        1.0
-        if top * most <= FULL
-        else max(0.0, (FULL / top - 1) / (most - 1))
-        if top < FULL and most > 1
-        else 0.0
-    )
-    return [1 + blend * (weight - 1) for weight in scaled]
+    """Weights with mean 1 of which none asks more of its CPU than `FULL` when the group's load is at its `top`.
+
+    What a full CPU cannot take goes to the others, so a busy group gets even and a quiet one keeps its idle CPUs.
+    """
+    most = max(1.0, FULL / top) if top else float("inf")
+    found = raw
+    for _ in range(ROUNDS):
+        scale = len(found) / sum(found)
+        found = [min(most, weight * scale) for weight in found]
+    missing = 1 - sum(found) / len(found)
+    return [weight + missing for weight in found]

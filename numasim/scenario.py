@@ -28,6 +28,7 @@ def _snc() -> Spec:
             topology_policy="single-numa-node",
             scope="pod",
         ),
+        mix=workload.MIX | {"inference": 14, "database": 3},
         containers=26,
     )
 
@@ -62,7 +63,8 @@ def _kunpeng_restricted() -> Spec:
         cgroup=1,
         accelerator="huawei.com/Ascend910",
         network="huawei.com/hns-vf",
-        residents=("wide",),
+        mix=workload.MIX | {"inference": 10},
+        residents=("wide", "inference"),
         containers=28,
     )
 
@@ -75,7 +77,8 @@ def _kunpeng_none() -> Spec:
         settings=Settings(reserved=CpuSet.parse("0,32,64,96"), topology_policy="none"),
         accelerator="huawei.com/Ascend910",
         network="huawei.com/hns-vf",
-        residents=("wide",),
+        mix=workload.MIX | {"inference": 10},
+        residents=("wide", "inference"),
         containers=28,
     )
 

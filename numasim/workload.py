@@ -301,7 +301,7 @@ def _wide(rng: random.Random, room: Room) -> _Draft:
 def _executor(rng: random.Random, room: Room) -> _Draft:
     """Burstable and hungry: it takes many CPUs of the shared pool."""
     cpu = float(max(1, room.largest // 4))
-    main = _want(rng, "executor", cpu, rng.uniform(0.5, 1.0), _memory(rng, room, cpu, GIB), limits=2.0)
+    main = _want(rng, "executor", cpu, rng.uniform(0.3, 0.7), _memory(rng, room, cpu, GIB), limits=2.0)
     name = f"spark-{rng.choice(['sessions', 'billing', 'features'])}-exec-{_ordinal(rng, room)}"
     return _Draft(name, "batch", "Burstable", (main,), "anywhere", (120, 900))
 
