@@ -79,10 +79,10 @@ class Node:
         """Reads from now on what a survey found."""
         before = self._survey
         self._survey = found
+        self._kept.retry()
         if before is not None and before.containers is found.containers and before.machine is found.machine:
             return
         self._newest = None
-        self._kept.ended = False
         containers = found.containers.value.containers
         self._use.watch(found.trees, found.machine.value.topology, containers)
         self._kept.watch(self._use.wanted() | {file for place in found.places for file in place.files()})

@@ -42,12 +42,13 @@ def _one(
 
 def _sharers(source: Source, folder: str, cpu: int) -> CpuSet | None:
     cpus = source.mask_or_ids(f"{folder}/shared_cpu_map", f"{folder}/shared_cpu_list")
-    if cpus and cpu not in cpus:
-        cpus = source.ids(f"{folder}/shared_cpu_list")
-    if cpus and cpu not in cpus:
+    if not cpus or cpu in cpus:
+        return cpus or None
+    cpus = source.ids(f"{folder}/shared_cpu_list")
+    if cpus is None or cpu not in cpus:
         source.fail(f"{folder}/shared_cpu_map", f"it leaves out CPU {cpu}, whose cache it describes")
         return None
-    return cpus or None
+    return cpus
 
 
 def _size(source: Source, folder: str) -> int | None:

@@ -15,10 +15,11 @@ import msgspec
 _flat = msgspec.json.Decoder(list[int])
 _rows = msgspec.json.Decoder(list[list[int]])
 _COMMAS = bytes.maketrans(b" =", b",,")
+_USAGE = b"usage_usec "
+_is_usage = methodcaller("startswith", _USAGE)
 _is_first = methodcaller("startswith", b"anon N")
 _is_second = methodcaller("startswith", b"file N")
 _NUMBER = re.compile(rb"N(\d+)=(\d+)")
-_USAGE = b"usage_usec "
 LARGEST = (1 << 63) - 1
 
 
@@ -43,7 +44,7 @@ def wholes(files: list[bytes]) -> list[int] | None:
 
 def first_values(files: list[bytes]) -> list[int] | None:
     """`usage_usec`, the first line of `cpu.stat`."""
-    if not all(data.startswith(_USAGE) for data in files):
+    if not all(map(_is_usage, files)):
         return None
     return wholes([data[11 : data.find(b"\n")] for data in files])
 

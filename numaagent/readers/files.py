@@ -60,11 +60,10 @@ class Problems:
         self._current.setdefault(reader, {})[key] = None
 
     def listed(self) -> tuple[wire.Problem, ...]:
-        """The problems of every reader's newest attempt."""
+        """The problems of every reader's newest attempt. Copies first: the survey's thread may note one meanwhile."""
+        keys = [key for current in list(self._current.values()) for key in list(current)]
         return tuple(
-            wire.Problem(reader=key[0], what=key[1], cause=key[2], count=self._counts[key])
-            for current in self._current.values()
-            for key in current
+            wire.Problem(reader=key[0], what=key[1], cause=key[2], count=self._counts[key]) for key in keys
         )
 
     def met(self, reader: str) -> bool:
@@ -73,7 +72,7 @@ class Problems:
 
     def totals(self) -> dict[str, int]:
         """Failed reads of each reader that ever tried, since the start."""
-        return {reader: self._totals.get(reader, 0) for reader in self._current}
+        return {reader: self._totals.get(reader, 0) for reader in list(self._current)}
 
 
 class Files:

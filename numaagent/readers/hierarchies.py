@@ -69,10 +69,22 @@ def _mounts(source: Source, roots: Roots) -> Iterator[_Mount]:
     """Mounts as the first process sees them; from inside a container `/proc/mounts` would show the container's own."""
     text = source.text(f"{roots.proc}/1/mounts") or source.text(f"{roots.proc}/mounts")
     text = text or source.text(f"{roots.proc}/self/mounts") or ""
-    for line in text.splitlines():
-        fields = line.split(" ")
+    lines = text.splitlines() or _from_mountinfo(source, roots)
+    for fields in (line.split(" ") for line in lines):
         if len(fields) >= 4 and fields[2] in ("cgroup", "cgroup2"):
             yield _Mount(_unescaped(fields[1]), fields[2], frozenset(fields[3].split(",")))
+
+
+def _from_mountinfo(source: Source, roots: Roots) -> list[str]:
+    """`mountinfo` (proc_pid_mountinfo(5)) in the form of `mounts`."""
+    text = source.text(f"{roots.proc}/1/mountinfo") or source.text(f"{roots.proc}/self/mountinfo") or ""
+    halves = (line.partition(" - ") for line in text.splitlines())
+    fields = ((left.split(" "), right.split(" ")) for left, _, right in halves)
+    return [
+        f"{right[1]} {left[4]} {right[0]} {left[5]},{right[2]}"
+        for left, right in fields
+        if len(left) > 5 and len(right) > 2
+    ]
 
 
 def _unescaped(place: str) -> str:

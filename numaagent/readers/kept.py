@@ -45,14 +45,16 @@ class Kept:
         """The file's content now; None where there is none, which is a problem only if it is more than missing."""
         if path in self._missing:
             return None
+        descriptor = self._open.get(path)
+        if descriptor is not None:
+            try:
+                data = os.pread(descriptor, _BUFFER, 0)
+                return data if len(data) < _BUFFER else os.pread(descriptor, _LARGE, 0)
+            except OSError:
+                self._drop(path)  # its group has ended; a new one may have the same name
         try:
-            descriptor = self._open.get(path)
-            if descriptor is None:
-                return self._first(path)
-            data = os.pread(descriptor, _BUFFER, 0)
-            return data if len(data) < _BUFFER else os.pread(descriptor, _LARGE, 0)
+            return self._first(path)
         except OSError as error:
-            self._drop(path)
             if error.errno in GONE:
                 self._gone(path)
             source.refused(path, error, required=False)
@@ -79,8 +81,15 @@ class Kept:
         """Closes what is not read any more, and looks anew for what was missing."""
         for path in self._open.keys() - paths:
             self._drop(path)
-        self._missing.clear()
         self._columns.clear()
+        self.retry()
+
+    def retry(self) -> None:
+        """Looks anew for what was missing: a controller may have been turned on."""
+        self.ended = False
+        if self._missing:
+            self._missing.clear()
+            self._columns.clear()
 
     def close(self) -> None:
         """Closes all of them."""

@@ -26,8 +26,8 @@ _GROUP = re.compile(r"\[([^\]]+)\]")
 
 def build(description: str, root: Path) -> Path:
     """Writes the tree below `root`."""
-    lines = iter([*description.splitlines(), ""])
-    line = next(lines)
+    lines: Iterator[str | None] = iter(description.splitlines())
+    line = next(lines, None)
     while line is not None:
         following = next(lines, None)
         if line.endswith(" <<"):
