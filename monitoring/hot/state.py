@@ -54,9 +54,12 @@ class HotNode(msgspec.Struct, frozen=True, kw_only=True):
     """JSON of each section by its name in `numacore.wire`."""
     before: Reading | None = None
 
-    def facts(self) -> Facts | None:
-        """Everything that is known, as the core takes it; None while the machine itself is unknown."""
-        machine = self._section(wire.MACHINE, wire.Machine)
+    def facts(self, machine: wire.Machine | None = None) -> Facts | None:
+        """Everything that is known, as the core takes it; None while the machine itself is unknown.
+
+        `machine`: that section's value, from whoever has it already.
+        """
+        machine = machine or self._section(wire.MACHINE, wire.Machine)
         if machine is None:
             return None
         listed = self._section(wire.CONTAINERS, wire.Containers)

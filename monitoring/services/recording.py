@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ import zstandard
 from django.db import connection, transaction
 
 from monitoring.models import Container, Node, NodeEvent, Placement
-from monitoring.services import identity, leases
+from monitoring.services import identity, leases, upsert
 from monitoring.services.leases import Tenure
 from numacore import workload
 from numacore.facts import Facts
@@ -19,9 +19,6 @@ from numacore.report import ContainerReport, NodeReport, Policy
 from numacore.topology import content_hash
 from numacore.wire import Containers, encode_value
 
-TOLERANCE = 0.02
-"""A figure that moved by less than this share of itself is not written again."""
-MOVING = ("locality", "cost", "remote_pages", "cpu_use", "memory")
 LENGTHS = {"pod_uid": 64, "namespace": 253, "pod": 253, "name": 253, "runtime": 32, "container_id": 500}
 
 
@@ -116,19 +113,12 @@ def _policies(policy: Policy | None) -> dict[str, str]:
 
 def _containers(seen: Observation) -> None:
     """Brings the rows of a node's containers up to date, writing only what changed."""
-    there: dict[str, Any] = {
-        row["container_id"]: row for row in Container.objects.filter(node=seen.node).values()
-    }
-    wanted = {row["container_id"]: row for row in (container_row(each) for each in seen.report.containers)}
+    before = Container.objects.filter(node=seen.node).values_list("pk", "container_id", *COLUMNS)
+    there = {row[1]: row for row in before}
+    wanted = {row["container_id"]: row for row in map(container_row, seen.report.containers)}
     due = [row for key, row in wanted.items() if key not in there or _differs(there[key], row)]
-    Container.objects.bulk_create(
-        [Container(node_id=seen.node, updated=seen.at, **row) for row in due],
-        update_conflicts=True,
-        unique_fields=["node", "container_id"],
-        update_fields=[*COLUMNS, "updated"],
-        batch_size=500,
-    )
-    gone = [row["id"] for key, row in there.items() if key not in wanted]
+    upsert.containers(seen.node, seen.at, due)
+    gone = [row[0] for key, row in there.items() if key not in wanted]
     for i in range(0, len(gone), 500):
         Container.objects.filter(pk__in=gone[i : i + 500]).delete()
 
@@ -184,30 +174,41 @@ def _ids(ids: Sequence[int]) -> str:
     return ",".join(map(str, ids))[:1000]
 
 
-def _differs(before: dict[str, Any], now: dict[str, Any]) -> bool:
-    for name, value in now.items():
-        old = before[name]
-        if name == "memory_nodes":
-            if _moved_pages(old, value):
-                return True
-        elif name in MOVING:
-            if _moved(old, value):
-                return True
-        elif old != value:
-            return True
-    return False
+def _differs(before: Sequence[Any], now: dict[str, Any]) -> bool:
+    """Whether a row (pk, container id, COLUMNS) says something else than what is so."""
+    return any(
+        MOVING[name](old, now[name]) if name in MOVING else old != now[name]
+        for name, old in zip(COLUMNS, before[2:], strict=True)
+    )
 
 
-def _moved(old: float | None, new: float | None) -> bool:
-    if old is None or new is None:
-        return old is not new
-    return abs(new - old) > TOLERANCE * max(abs(old), abs(new))
+def _moved(share: float, least: float) -> Callable[[float | None, float | None], bool]:
+    """Whether a figure moved by more than a share of itself and by more than the least that counts."""
+
+    def moved(old: float | None, new: float | None) -> bool:
+        if old is None or new is None:
+            return old is not new
+        return abs(new - old) > max(least, share * max(abs(old), abs(new)))
+
+    return moved
 
 
 def _moved_pages(old: dict[str, int] | None, new: dict[str, int] | None) -> bool:
     if old is None or new is None:
         return old is not new
-    return old.keys() != new.keys() or any(_moved(old[node], new[node]) for node in new)
+    return old.keys() != new.keys() or any(_moved_memory(old[node], new[node]) for node in new)
+
+
+_moved_memory = _moved(0.05, 1 << 20)
+MOVING: dict[str, Callable[[Any, Any], bool]] = {
+    "locality": _moved(0.0, 0.005),
+    "cost": _moved(0.0, 0.01),
+    "remote_pages": _moved(0.0, 0.005),
+    "cpu_use": _moved(0.2, 0.05),
+    "memory": _moved_memory,
+    "memory_nodes": _moved_pages,
+}
+"""Figures that move all the time are written again when the change could matter to whoever looks at a list."""
 
 
 # Placements --------------------------------------------------------------------------------------------------

@@ -383,7 +383,11 @@ class Shift:
         for poller in batch:
             poller.report_due, poller.reported = False, self.loop.time()
         try:
-            outcome = await self._db(writing.report, list(states.values()), self.tenure)
+            outcome = await self._db(
+                writing.report,
+                [(state, poller.known.machine) for poller, state in states.items()],
+                self.tenure,
+            )
         except DatabaseError:
             for poller in batch:
                 poller.report_due = True

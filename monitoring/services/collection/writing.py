@@ -21,7 +21,7 @@ from monitoring.services.collection.poller import Target
 from monitoring.services.leases import Tenure
 from numacore import wire
 from numacore.report import node_report
-from numacore.wire import WireError
+from numacore.wire import Machine, WireError
 
 T = TypeVar("T")
 
@@ -52,13 +52,13 @@ def targets(shard: int, shards: int) -> list[Target]:
     ]
 
 
-def report(states: Sequence[HotNode], tenure: Tenure) -> Outcome:
+def report(states: Sequence[tuple[HotNode, Machine | None]], tenure: Tenure) -> Outcome:
     """Makes and writes reports. Raises LeaseLostError, DatabaseError."""
     threshold = selectors.settings().busy_threshold
     observations, unreadable = [], {}
-    for state in states:
+    for state, machine in states:
         try:
-            facts = state.facts()
+            facts = state.facts(machine)
         except WireError as error:
             unreadable[state.node] = str(error)
             continue
