@@ -73,6 +73,18 @@ def refuse_unknown(request: Request, known: set[str]) -> None:
         raise ValidationError({name[:100].replace("\0", "\ufffd"): [text] for name in unknown[:20]})
 
 
+def number(request: Request, name: str, default: int, low: int, high: int) -> int:
+    """A whole number among the parameters. Raises ValidationError."""
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit()) or len(text) > 9 or not low <= int(text) <= high:
+        raise ValidationError(
+            {name: [_("This is a number from %(low)d to %(high)d.") % {"low": low, "high": high}]}
+        )
+    return int(text)
+
+
 def cluster_of(slug: str) -> Cluster:
     try:
         return selectors.cluster(slug)

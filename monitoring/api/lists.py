@@ -85,7 +85,9 @@ class ListView(base.ApiView):
             raise ValidationError({"count": [_("This is true or false.")]})
         cursor = given.get("cursor")
         return paging.Wish(
-            sort, size_of(given.get("page_size")), paging.read(cursor, sort) if cursor else None
+            sort,
+            base.number(request, "page_size", paging.SIZE, 1, paging.MOST),
+            paging.read(cursor, sort) if cursor else None,
         )
 
     def fields(self, request: Request) -> list[str] | None:
@@ -98,16 +100,6 @@ class ListView(base.ApiView):
             text = _("The fields are: %(names)s.") % {"names": ", ".join(names)}
             raise ValidationError({"fields": [text]})
         return wanted
-
-
-def size_of(text: str | None) -> int:
-    if text is None:
-        return paging.SIZE
-    if not (text.isascii() and text.isdigit()) or len(text) > 5 or not 1 <= int(text) <= paging.MOST:
-        raise ValidationError(
-            {"page_size": [_("This is a number from 1 to %(most)d.") % {"most": paging.MOST}]}
-        )
-    return int(text)
 
 
 def clusters(cluster: Cluster | None) -> list[int]:

@@ -39,6 +39,13 @@ def state_of(cluster: str, node: str) -> NodeState:
         raise unknown(cluster, node) from None
 
 
+def current(cluster: str, node: str) -> Node:
+    found = selectors.nodes(base.cluster_of(cluster)).filter(name=node).first()
+    if found is None:
+        raise unknown(cluster, node)
+    return found
+
+
 def unknown(cluster: str, node: str) -> NotFound:
     text = _("There is no current node “%(node)s” in this cluster; %(address)s lists them.")
     return NotFound(text % {"node": node, "address": rows.path("clusters", cluster, "nodes")})
@@ -184,7 +191,5 @@ class NodeEvents(lists.ListView):
     parameters = lists.asked(filters.EventFilter, rows.EVENT_SORTS, rows.EVENTS.names())
 
     def found(self, cluster: Cluster | None, **named: str) -> QuerySet[Any]:
-        node = Node.objects.filter(cluster=cluster, name=named["node"], gone_at=None).first()
-        if node is None:
-            raise unknown(cluster.slug if cluster else "", named["node"])
-        return selectors.events(node)
+        assert cluster is not None
+        return selectors.events(current(cluster.slug, named["node"]))

@@ -42,16 +42,12 @@ class Search(base.ApiView):
     )
 
     def get(self, request: Request) -> HttpResponse:
-        text, limit = request.query_params.get("q", ""), request.query_params.get("limit", "20")
+        text, limit = request.query_params.get("q", ""), base.number(request, "limit", 20, 1, MOST_HITS)
         if not 2 <= len(text.strip()) <= filters.LONGEST or "\0" in text:
             raise ValidationError(
                 {"q": [_("At least 2 characters and at most %(most)d.") % {"most": filters.LONGEST}]}
             )
-        if not (limit.isascii() and limit.isdigit()) or len(limit) > 3 or not 1 <= int(limit) <= MOST_HITS:
-            raise ValidationError(
-                {"limit": [_("This is a number from 1 to %(most)d.") % {"most": MOST_HITS}]}
-            )
-        return base.respond(request, shapes.Hits([hit(each) for each in selectors.search(text, int(limit))]))
+        return base.respond(request, shapes.Hits([hit(each) for each in selectors.search(text, limit)]))
 
 
 def hit(found: selectors.Hit) -> shapes.Hit:

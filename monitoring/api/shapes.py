@@ -303,9 +303,12 @@ class History(msgspec.Struct):
     end: datetime
     resolution: Seconds
     source: Literal["store", "prometheus"]
-    error: Annotated[str, Meta(description="why a part is missing")] | None
-    times: Annotated[list[float], Meta(description="seconds since 1970, start of each interval")]
-    series: Annotated[dict[str, list[float | None]], Meta(description="by NUMA node")]
+    error: Annotated[str, Meta(description="why Prometheus, which was to be asked, did not answer")] | None
+    times: Annotated[list[datetime], Meta(description="start of each interval")]
+    series: Annotated[
+        dict[str, list[float | None]],
+        Meta(description="by NUMA node, or `node` for a figure of the whole node"),
+    ]
 
 
 class TotalsValue(msgspec.Struct):

@@ -3,7 +3,7 @@
 from django.urls import URLPattern, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from monitoring.api import changes, cluster, lists, node, root
+from monitoring.api import changes, cluster, lists, node, root, timeline
 
 app_name = "api"
 
@@ -29,6 +29,7 @@ def patterns(record: changes.Record) -> list[URLPattern]:
         path(f"{of_node}topology/", node.NodeTopology.as_view(), name="node-topology"),
         path(f"{of_node}distances/", node.NodeDistances.as_view(), name="node-distances"),
         path(f"{of_node}containers/", node.NodeContainers.as_view(), name="node-containers"),
+        path(f"{of_node}history/", timeline.NodeHistory.as_view(), name="node-history"),
         path(f"{of_node}kubelet/", node.NodeKubelet.as_view(), name="node-kubelet"),
         path(f"{of_node}events/", node.NodeEvents.as_view(), name="node-events"),
         path(f"{of_node}document/", node.NodeDocument.as_view(), name="node-document"),

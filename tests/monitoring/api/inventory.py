@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -117,7 +118,7 @@ def node(of: Cluster, name: str, topology: Topology, now: datetime, **fields: ob
 
 def hear(node: Node, endpoint: Endpoint, now: datetime) -> None:
     """The newest answer of a node's exporter, one second after the one before."""
-    sections = {
+    sections: dict[str, Packed[Any]] = {
         wire.MACHINE: MACHINE,
         wire.KUBELET: KUBELET,
         wire.CONTAINERS: CONTAINERS,
