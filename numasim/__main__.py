@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from numasim import cluster, faults, fleet, models, podresources, scenario, serving
+from numasim import cluster, faults, fleet, models, place, podresources, scenario, serving
 from numasim.node import Node
 from numasim.trees import NodeTree
 
@@ -16,6 +16,7 @@ ERRORS = (
     cluster.ClusterError,
     faults.FaultError,
     models.UnknownModelError,
+    place.PlaceError,
     podresources.SocketPathError,
     OSError,
 )
@@ -36,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="numasim", description="A NUMA cluster that is not there.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="run a cluster with the real exporter on each node, until a signal")
-    run.add_argument("--dir", type=Path, required=True, help="a directory for the trees, with a short name")
+    run.add_argument("--dir", type=Path, help="a directory for the trees, with a short name (one in memory)")
     run.add_argument(
         "--announce", type=Path, required=True, help="file that gets the exporters' addresses, as JSON"
     )
@@ -72,13 +73,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> None:
     specs = scenario.cluster(options.nodes, options.models)
-    cluster.run(options.dir.resolve(), specs, options.seed, options.announce.resolve(), options.period)
+    directory = options.dir.resolve() if options.dir else None
+    cluster.run(directory, specs, options.seed, options.announce.resolve(), options.period)
 
 
 def _tree(options: argparse.Namespace) -> None:
     spec = scenario.plain(options.model, options.model, options.containers)
     if options.dir.exists() and os.listdir(options.dir):
-        raise cluster.ClusterError(f"{options.dir} is not empty: name an empty or new directory")
+        raise place.PlaceError(f"{options.dir} is not empty: name an empty or new directory")
     NodeTree(options.dir.resolve(), Node(spec, options.seed), time.time()).write()
 
 

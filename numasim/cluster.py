@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +13,7 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
-from numasim import announce, leash, podresources
+from numasim import announce, leash, place, podresources
 from numasim.node import Node, Spec
 from numasim.trees import NodeTree
 
@@ -57,21 +56,17 @@ class Exporter:
 
 
 class Cluster:
-    """Nodes below one directory. Use as a context: leaving it ends the children and removes the trees."""
+    """Nodes below one directory. Use as a context: leaving it ends the children."""
 
     def __init__(self, directory: Path, specs: Sequence[Spec], seed: int) -> None:
         self.directory = directory
         self._nodes = [Node(spec, seed) for spec in specs]
-        self._epoch = time.time()
-        self._trees = [NodeTree(directory / node.spec.name, node, self._epoch) for node in self._nodes]
+        self._begun = time.monotonic()
+        self._trees = [NodeTree(directory / node.spec.name, node, time.time()) for node in self._nodes]
         self._kubelets = podresources.Server()
         self.exporters: list[Exporter] = []
 
     def __enter__(self) -> Cluster:
-        for tree in self._trees:
-            podresources.check_path(tree.root)
-            if tree.root.exists():
-                raise ClusterError(f"{tree.root} exists already: give a directory of its own, or remove it")
         try:
             self._start()
         except BaseException:
@@ -83,6 +78,8 @@ class Cluster:
         self.close()
 
     def _start(self) -> None:
+        for tree in self._trees:
+            podresources.check_path(tree.root)
         for tree, node in zip(self._trees, self._nodes, strict=True):
             tree.write()
             if node.spec.kubernetes:
@@ -98,7 +95,7 @@ class Cluster:
 
     def tick(self) -> None:
         """Moves every node to the present."""
-        now = time.time() - self._epoch
+        now = time.monotonic() - self._begun
         for tree, node in zip(self._trees, self._nodes, strict=True):
             node.advance(now)
             if tree.update() and node.spec.kubernetes:
@@ -120,33 +117,27 @@ class Cluster:
             following = max(following + period, time.monotonic())
 
     def close(self) -> None:
-        """Ends the children and removes everything that was made."""
+        """Ends the children and closes the sockets."""
         for exporter in self.exporters:
             exporter.process.terminate()
         for exporter in self.exporters:
             _end(exporter.process)
         self._kubelets.close()
-        for tree in self._trees:
-            shutil.rmtree(tree.root, ignore_errors=True)
-            (self.directory / f"{tree.node.spec.name}.log").unlink(missing_ok=True)
 
 
-def run(directory: Path, specs: Sequence[Spec], seed: int, file: Path, period: float) -> None:
+def run(directory: Path | None, specs: Sequence[Spec], seed: int, file: Path, period: float) -> None:
     """Runs a cluster until SIGTERM or SIGINT; its exporters stand in `file` meanwhile."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    made = not directory.exists()
-    directory.mkdir(parents=True, exist_ok=True)
-    try:
-        with Cluster(directory, specs, seed) as cluster:
+    file.unlink(missing_ok=True)
+    with place.claimed(directory) as claimed, Cluster(claimed, specs, seed) as cluster:
+        try:
             cluster.wait()
             announce.write(file, [(each.name, each.url) for each in cluster.exporters])
             cluster.run(period, stop)
-    finally:
-        file.unlink(missing_ok=True)
-        if made:
-            shutil.rmtree(directory, ignore_errors=True)
+        finally:
+            file.unlink(missing_ok=True)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

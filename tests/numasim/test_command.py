@@ -109,6 +109,57 @@ def test_an_exporter_that_dies_ends_the_cluster_with_its_name(place: Path) -> No
     assert not (place / "c").exists()
 
 
+def test_what_a_killed_cluster_left_is_cleared_away(place: Path) -> None:
+    left = place / "c" / "edge-1" / "proc"
+    left.mkdir(parents=True)
+    (place / "c" / ".numasim").write_text("999999999\n")
+    with running(place) as (process, exporters):
+        assert snapshot(exporters[0]["url"]).exporter.node == "edge-1"
+        again = [
+            sys.executable,
+            "-m",
+            "numasim",
+            "run",
+            "--dir",
+            str(place / "c"),
+            "--announce",
+            str(place / "x"),
+        ]
+        second = subprocess.run(again, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+        assert second.returncode == 1
+        assert f"belongs to the simulator that runs as process {process.pid}: end it" in second.stderr
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(15) == 0
+
+
+def test_without_a_directory_it_takes_one_of_its_own_and_removes_it(place: Path) -> None:
+    file = place / "announce.json"
+    command = [
+        sys.executable,
+        "-m",
+        "numasim",
+        "run",
+        "--announce",
+        str(file),
+        "--nodes",
+        "1",
+        "--models",
+        "edge",
+    ]
+    process = subprocess.Popen(command)
+    try:
+        wait(file.exists)
+        exporter = Path(f"/proc/{children(process.pid)[0]}/cmdline").read_text().split("\0")
+        root = Path(exporter[exporter.index("--root") + 1])
+        assert (root / "proc/stat").exists()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(15) == 0
+        assert not root.parent.exists()
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_one_tree_is_written_for_whoever_wants_to_look(place: Path, read: Read) -> None:
     assert (
         numasim.main(["tree", "--model", "epyc-nps4", "--dir", str(place / "t"), "--containers", "250"]) == 0
@@ -130,6 +181,10 @@ def test_it_lists_the_models(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["tree", "--model", "vax", "--dir", "x"], "no server model is named 'vax'; there are: xeon-snc"),
         (["run", "--dir", "/tmp/{long}", "--announce", "x"], "choose a directory with a shorter name"),
+        (
+            ["run", "--dir", "/proc/self", "--announce", "x"],
+            "not a simulator's: name an empty or new directory",
+        ),
         (["run", "--dir", "x", "--announce", "y", "--models", "edge,vax"], "no server model is named 'vax'"),
         (["fleet", "--announce", "x", "--faults", "rain:1"], "no fault is named 'rain'"),
     ],
