@@ -6,9 +6,10 @@ and never eager. Beside it run an exporter for this very machine and a simulated
 
 import contextlib
 import logging
-import shutil
+import os
 import signal
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from django.core.management import call_command
 
 from monitoring import services
 from monitoring.services import EndpointSpec
+from monitoring.tasks import start_shifts
 from numaweb import bootstrapping, celery, children, server
 
 log = logging.getLogger(__name__)
@@ -31,6 +33,7 @@ log = logging.getLogger(__name__)
 SPARE_THREADS = 3
 ANNOUNCE_SECONDS = 60.0
 WORKER_END_SECONDS = 10.0
+MEMORY = Path("/dev/shm")  # noqa: S108 - a name of its own is made in it
 HERE, SIMULATED = "this-machine", "simulated"
 
 
@@ -68,12 +71,13 @@ def prepare(say: Say) -> bootstrapping.Made | None:
 
 def register(stack: contextlib.ExitStack, say: Say) -> None:
     folder = settings.STATE_DIR / "local"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700, parents=True)
-    say("Exporter: this machine")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    say(f"Exporter: this machine (log: {folder / 'exporter.log'})")
     services.ensure_cluster(HERE, socket.gethostname(), "plain", [exporter(stack, folder)])
     if settings.NUMAWEB_SIMULATED_NODES:
-        say(f"Simulated cluster: {settings.NUMAWEB_SIMULATED_NODES} servers")
+        say(
+            f"Simulated cluster: {settings.NUMAWEB_SIMULATED_NODES} servers (log: {folder / 'simulator.log'})"
+        )
         services.ensure_cluster(SIMULATED, "Simulated", "simulated", simulation(stack, folder))
 
 
@@ -90,12 +94,18 @@ def exporter(stack: contextlib.ExitStack, folder: Path) -> EndpointSpec:
 
 
 def simulation(stack: contextlib.ExitStack, folder: Path) -> list[EndpointSpec]:
-    announced = folder / "simulated.json"
-    arguments = ["numasim", "run", "--dir", str(folder / "simulated"), "--announce", str(announced)]
+    trees = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="numa-", dir=memory())))
+    announced = trees / "announced.json"
+    arguments = ["numasim", "run", "--dir", str(trees / "trees"), "--announce", str(announced)]
     arguments += ["--nodes", str(settings.NUMAWEB_SIMULATED_NODES), "--seed", "1"]
     child = children.Child("simulator", arguments, folder / "simulator.log")
     start(stack, child)
     return wait_for_announcement(announced, child.log_file)
+
+
+def memory() -> str | None:
+    """Where many small files are written fast and leave nothing behind; None for the usual temporary folder."""
+    return str(MEMORY) if os.access(MEMORY, os.W_OK) else None
 
 
 def wait_for_announcement(file: Path, log_file: Path) -> list[EndpointSpec]:
@@ -125,6 +135,7 @@ def worker() -> Iterator[None]:
     )
     thread = threading.Thread(target=controller.start, name="worker", daemon=True)
     thread.start()
+    start_shifts.apply_async(queue="default")  # beat's first comes only after a while
     try:
         yield
     finally:
