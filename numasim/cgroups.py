@@ -231,7 +231,13 @@ def _cpuset(node: Node, controller: str, each: Running) -> dict[str, str]:
 
 
 def _moving(node: Node, controller: str, each: Running) -> dict[str, str]:
-    return _counters(node, controller, each.account.seconds(node.now), usage.pages_of(node, each))
+    found = _counters(node, controller, each.account.seconds(node.now), usage.pages_of(node, each))
+    if controller.endswith("/cpu,cpuacct"):
+        spent = each.account.by_cpu(node.now)
+        row = " ".join(str(int(spent.get(cpu.id, 0.0) * 1e9)) for cpu in node.topology.cpus)
+        # The kernel ends this one with a blank before the newline.
+        found["cpuacct.usage_percpu"] = f"{row} \n"
+    return found
 
 
 def _service_files(node: Node, controller: str, service: Service) -> dict[str, str]:

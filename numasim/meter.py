@@ -24,29 +24,39 @@ FULL = 0.94
 class Account:
     """A container's CPU seconds. `rate` < 1: its group is full and slows it down."""
 
-    __slots__ = ("_base", "_load", "_rate", "_since")
+    __slots__ = ("_base", "_by_cpu", "_load", "_rate", "_since", "_spread")
 
     def __init__(self, load: wave.Wave, now: float, spent: float) -> None:
         self._load, self._base, self._rate = load, spent, 1.0
         self._since = load.total(now)
+        self._by_cpu: dict[int, float] = {}
+        self._spread: dict[int, float] = {}
 
     def seconds(self, t: float) -> float:
         """CPU seconds spent until `t`."""
         return self._base + self._rate * (self._load.total(t) - self._since)
 
-    def settle(self, t: float, rate: float) -> None:
-        """Puts the sum so far aside and goes on at another rate."""
+    def by_cpu(self, t: float) -> dict[int, float]:
+        """CPU seconds spent on each CPU that it ever ran on."""
+        found = dict(self._by_cpu)
+        spent = self.seconds(t) - self._base
+        for cpu, share in self._spread.items():
+            found[cpu] = found.get(cpu, 0.0) + spent * share
+        return found
+
+    def settle(self, t: float, rate: float, spread: dict[int, float]) -> None:
+        """Puts the sums so far aside and goes on at another rate, its time spread over CPUs by these shares."""
+        if self._spread:
+            self._by_cpu = self.by_cpu(t)
+        else:
+            self._by_cpu = {cpu: self.seconds(t) * share for cpu, share in spread.items()}
         self._base = self.seconds(t)
-        self._since, self._rate = self._load.total(t), rate
+        self._since, self._rate, self._spread = self._load.total(t), rate, spread
 
     @property
     def load(self) -> wave.Wave:
         """What it would use if nothing slowed it down."""
         return self._load
-
-    def level(self, t: float) -> float:
-        """CPUs in use at `t`."""
-        return self._rate * self._load.at(t)
 
 
 class Group:
@@ -64,8 +74,9 @@ class Group:
 
     def start(self, t: float) -> None:
         """Begins to count at `t`."""
+        spread = {cpu: weight / len(self.cpus) for cpu, weight in zip(self.cpus, self.weights, strict=True)}
         for account in self._accounts:
-            account.settle(t, self.rate)
+            account.settle(t, self.rate, spread)
         self._from = self._sum(t)
 
     def seconds(self, t: float) -> float:

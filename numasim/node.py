@@ -51,6 +51,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     """Kinds of pods that are there from the beginning and stay."""
     hidden: tuple[str, ...] = ()
     """Paths that are taken away from the finished tree, so that something is unknown."""
+    garbled: tuple[str, ...] = ()
+    """Files that hold rubbish instead of what should be in them."""
 
 
 class Running(msgspec.Struct, kw_only=True):

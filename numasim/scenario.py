@@ -120,7 +120,8 @@ def _power() -> Spec:
         name="sap-power-1",
         machine=model("power-smt8"),
         settings=Settings(reserved=CpuSet.parse("0-7"), topology_policy="restricted"),
-        hidden=(f"{STATE}/cpu_manager_state", "sys/devices/system/node/node8/distance"),
+        hidden=("sys/devices/system/node/node8/distance",),
+        garbled=(f"{STATE}/cpu_manager_state",),
         containers=22,
     )
 

@@ -18,7 +18,7 @@ class NodeTree:
         self._tree = Tree(root)
         self._boot = epoch - node.uptime
         self._version = 0
-        self._hidden: frozenset[str] = frozenset()
+        self._lost: frozenset[str] = frozenset()
         self._pods: dict[str, Pod] = {}
 
     @property
@@ -36,7 +36,9 @@ class NodeTree:
         self.update()
         for path in self.node.spec.hidden:
             self._tree.leave(path)
-        self._hidden = frozenset(self.node.spec.hidden)
+        for path in self.node.spec.garbled:
+            self._tree.replace(path, "\0\x01 not what it was \x7f\n")
+        self._lost = frozenset(self.node.spec.hidden + self.node.spec.garbled)
 
     def update(self) -> bool:
         """Brings the tree to the node's present moment; True = something came, left or moved."""
@@ -68,5 +70,5 @@ class NodeTree:
             ),
         }
         for name, text in states.items():
-            if f"{kubelet.STATE}/{name}" not in self._hidden:
+            if f"{kubelet.STATE}/{name}" not in self._lost:
                 self._tree.replace(f"{kubelet.STATE}/{name}", text)

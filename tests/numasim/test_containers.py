@@ -93,6 +93,22 @@ def test_it_counts_what_containers_use(name: str, grow: Grow, read: Read) -> Non
     assert found.usage.memory == usage.memory(tree.node)
 
 
+def test_the_first_cgroups_tell_cpu_time_by_numa_node(grow: Grow, read: Read) -> None:
+    tree = grow(KINDS["npu-kunpeng-1"])
+    tree.node.advance(300.0)
+    tree.update()
+    found = read(tree.root)
+    columns = found.usage.containers
+    assert columns is not None
+    rows = {container.id: row for row, container in enumerate(found.containers)}
+    wide = next(each for each in tree.node.containers() if each.want.name == "clickhouse")
+    spent = [columns.cpu_time_by_numa[node][rows[wide.id]] or 0 for node in (0, 1, 2, 3)]
+    # CPUs 2-41: 30 of them on NUMA node 0, 10 on node 1, none elsewhere.
+    assert spent[0] > spent[1] > 0
+    assert spent[2:] == [0, 0]
+    assert abs(sum(spent) - (columns.cpu_time[rows[wide.id]] or 0)) < 100
+
+
 def test_it_lists_the_services_of_the_system(grow: Grow, read: Read) -> None:
     found = read(grow(KINDS["cache-cxl-1"]).root)
     services = {each.name for each in found.containers if not each.kubernetes}
@@ -139,4 +155,5 @@ def test_what_is_missing_on_a_node_is_unknown_with_its_cause(grow: Grow, read: R
     assert found.machine.topology.distance(8, 0) is None
     assert found.machine.topology.distance(0, 8) == 40
     assert found.kubelet.cpu_state is None
+    assert "/var/lib/kubelet/cpu_manager_state" in found.problems
     assert "/sys/devices/system/node/node8/distance" in found.problems
