@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django_celery_beat.models import ClockedSchedule, CrontabSchedule, SolarSchedule
 
 from numaweb import tokens
 from numaweb.administration import target_of
@@ -19,6 +20,9 @@ from numaweb.models import ApiToken, FirstPassword
 from policies import audit
 
 admin.site.unregister(User)
+# Of the scheduler's five ways to say "when", ours needs one.
+for kind in (ClockedSchedule, CrontabSchedule, SolarSchedule):
+    admin.site.unregister(kind)
 
 
 @admin.register(AccessAttempt)

@@ -3,6 +3,7 @@
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
 from django.core import checks as django_checks
+from django.utils.translation import gettext_lazy as _
 
 from numaweb import celery, checks
 
@@ -12,6 +13,7 @@ celery_app = celery.app
 
 class NumawebConfig(AppConfig):
     name = "numaweb"
+    verbose_name = _("REST API")
     default = True
 
     def ready(self) -> None:

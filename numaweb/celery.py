@@ -38,7 +38,7 @@ def beat_entry(task: str, seconds: float, queue: str) -> dict[str, Any]:
 
 app = Celery("numaweb")
 app.conf.update(
-    broker_url=settings.REDIS_URL or "memory://",
+    broker_url=settings.REDIS_URL or "memory://localhost",
     broker_transport_options=REDIS_TRANSPORT if settings.REDIS_URL else MEMORY_TRANSPORT,
     broker_connection_retry_on_startup=True,
     result_backend=None,

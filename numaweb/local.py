@@ -5,8 +5,10 @@ and never eager. Beside it run an exporter for this very machine and a simulated
 """
 
 import contextlib
+import hashlib
 import logging
 import os
+import shutil
 import signal
 import socket
 import tempfile
@@ -34,6 +36,7 @@ SPARE_THREADS = 3
 ANNOUNCE_SECONDS = 60.0
 WORKER_END_SECONDS = 10.0
 MEMORY = Path("/dev/shm")  # noqa: S108 - a name of its own is made in it
+MEMORY_BYTES = 256 * 1024**2
 HERE, SIMULATED = "this-machine", "simulated"
 
 
@@ -94,7 +97,7 @@ def exporter(stack: contextlib.ExitStack, folder: Path) -> EndpointSpec:
 
 
 def simulation(stack: contextlib.ExitStack, folder: Path) -> list[EndpointSpec]:
-    trees = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="numa-", dir=memory())))
+    trees = stack.enter_context(scratch())
     announced = trees / "announced.json"
     arguments = ["numasim", "run", "--dir", str(trees / "trees"), "--announce", str(announced)]
     arguments += ["--nodes", str(settings.NUMAWEB_SIMULATED_NODES), "--seed", "1"]
@@ -103,9 +106,21 @@ def simulation(stack: contextlib.ExitStack, folder: Path) -> list[EndpointSpec]:
     return wait_for_announcement(announced, child.log_file)
 
 
-def memory() -> str | None:
-    """Where many small files are written fast and leave nothing behind; None for the usual temporary folder."""
-    return str(MEMORY) if os.access(MEMORY, os.W_OK) else None
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """An empty folder for the simulator's many small files, in memory where there is room, gone at the end.
+
+    Its name follows from the state's folder, so that what a killed process left is removed by the next.
+    """
+    roomy = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_BYTES
+    name = hashlib.sha256(str(settings.STATE_DIR).encode()).hexdigest()[:8]
+    folder = (MEMORY if roomy else Path(tempfile.gettempdir())) / f"numa-{os.getuid()}-{name}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def wait_for_announcement(file: Path, log_file: Path) -> list[EndpointSpec]:

@@ -67,6 +67,7 @@ def configuration(level: str) -> dict[str, Any]:
             # Our own line per request says more than theirs.
             "django.request": {"level": "ERROR", "handlers": [], "propagate": True},
             "django.server": quiet,
+            "django.security.csrf": {"level": "ERROR", "handlers": [], "propagate": True},
             "uvicorn.access": quiet,
             # refusals.py has a line of its own for each of theirs.
             "axes": {"level": "ERROR", "handlers": [], "propagate": True},

@@ -11,7 +11,7 @@ INBOUND_BYTES = 64 * 1024
 GRACEFUL_SECONDS = 8
 
 
-class PortTakenError(Exception):
+class AddressError(Exception):
     """The address cannot be listened on; the text names the cause and the remedy."""
 
 
@@ -38,15 +38,23 @@ def configuration() -> uvicorn.Config:
     )
 
 
+def listen(address: str) -> None:
+    """Listen on HOST:PORT, or on PORT of every address, instead of what the environment says."""
+    host, _, port = address.rpartition(":")
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        raise AddressError(f"{address!r} is not an address to listen on: write 127.0.0.1:30881.")
+    settings.NUMAWEB_LISTEN, settings.NUMAWEB_PORT = host.strip("[]") or settings.NUMAWEB_LISTEN, int(port)
+
+
 def ensure_free(host: str, port: int) -> None:
-    """Raise PortTakenError when somebody listens there already, before anything else is started."""
+    """Raise AddressError when somebody listens there already, before anything else is started."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise PortTakenError(explain(error, host, port)) from None
+            raise AddressError(explain(error, host, port)) from None
 
 
 def explain(error: OSError, host: str, port: int) -> str:

@@ -266,5 +266,7 @@ NUMAWEB_PROMETHEUS_ALLOW = env.items("NUMAWEB_PROMETHEUS_ALLOW", [])
 NUMAWEB_SIMULATED_NODES = env.integer("NUMAWEB_SIMULATED_NODES", 8, low=0, high=200)
 
 # What it writes about itself -------------------------------------------------------------------------------------
-LOGGING = logs.configuration(env.text("NUMAWEB_LOG_LEVEL", "INFO", choices=logs.LEVELS))
+# In local mode a person looks at the terminal; a line for each request would hide what matters.
+LOG_LEVEL = env.text("NUMAWEB_LOG_LEVEL", "INFO" if NUMAWEB_DISTRIBUTED else "WARNING", choices=logs.LEVELS)
+LOGGING = logs.configuration(LOG_LEVEL)
 LOGGING_CONFIG = "numaweb.logs.configure"
