@@ -3,6 +3,7 @@
 from monitoring.services.clusters import EndpointSpec, ensure_cluster
 from monitoring.services.collection import end_all as end_shifts
 from monitoring.services.collection import run as collect
+from monitoring.services.configuration import ensure_settings
 from monitoring.services.endpoints import Trial, try_endpoint
 from monitoring.services.housekeeping import compact_history, forget
 from monitoring.services.recording import Observation, record
@@ -15,6 +16,7 @@ __all__ = [
     "compact_history",
     "end_shifts",
     "ensure_cluster",
+    "ensure_settings",
     "forget",
     "record",
     "try_endpoint",

@@ -23,14 +23,17 @@ LENGTHS = {"pod_uid": 64, "namespace": 253, "pod": 253, "name": 253, "runtime": 
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """A node with its facts and the report made of them. `kubelet`: hash of that section."""
+    """A node with its facts and the report made of them."""
 
     node: int
     facts: Facts
     report: NodeReport
     problems: int
     at: datetime
-    kubelet: str = ""
+    same_containers: bool = False
+    """The containers section is the one of the last report, so the placement cannot have changed."""
+    new_kubelet: bool = False
+    """The kubelet's settings or state changed since the last report."""
 
 
 def record(
@@ -48,7 +51,10 @@ def _record(seen: Observation, threshold: float) -> None:
     changed = Node.objects.filter(pk=seen.node, gone_at=None).update(**summary(seen, threshold))
     if changed:
         _containers(seen)
-        _placement(seen)
+        if not seen.same_containers:
+            _placement(seen)
+        if seen.new_kubelet:
+            identity.event(Node(pk=seen.node), seen.at, NodeEvent.Code.KUBELET, {})
 
 
 def summary(seen: Observation, threshold: float) -> dict[str, Any]:

@@ -209,7 +209,7 @@ class Known:
             section: wire.Section | None = getattr(sections, name)
             if section is not None and section.data is not None:
                 data = bytes(section.data)
-                value = wire.decode_section(KINDS[name], data)
+                value: Any = wire.decode_section(KINDS[name], data)
                 found[name] = (data, _shared(value) if name == wire.MACHINE else value)
             elif section is not None and section.hash != self.have.get(name):
                 raise WireError(f"section {name} has a hash that nobody asked for and no content")

@@ -67,6 +67,8 @@ class Poller:
         self.reported = -1e9
         """When its last report was made, loop time."""
         self.report_due = True
+        self.reported_hashes: dict[str, str] = {}
+        """Of the sections that its last report was made of."""
         self.kept = -1e9
         """When the hot store got its newest state, loop time."""
         self._failed_since = 0

@@ -32,6 +32,7 @@ from monitoring.sources import failures
 from monitoring.sources.exporter import Limits
 from monitoring.sources.failures import SourceError
 from monitoring.sources.snapshot import Known, Round
+from numacore import wire
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -40,6 +41,8 @@ UNFINISHED_BYTES = 32 * 1024 * 1024
 """Of all answers together that are not complete yet."""
 IDENTIFY, REPORT = 50, 16
 """Nodes of one transaction."""
+FIRST_SECONDS = 0.004
+"""Between two first questions."""
 REPORT_SHARE = 0.3
 """Of the time, at most, that goes into reports."""
 ALL_FRESH = 500
@@ -198,8 +201,10 @@ class Shift:
     def _add(self, target: Target) -> None:
         known = self._memory.setdefault(target.endpoint, Known())
         poller = self._pollers[target.endpoint] = Poller(target, known, self)
-        # Spread over a period, so that load and age are even; the first ones at once.
-        poller.start(random.uniform(0.0, min(self.period, len(self._pollers) * 0.002)))
+        # Spread over a period, so that load and age are even. A first answer holds everything, which takes time to
+        # read: many at once would make each other late.
+        spread = self.period if known.exporter else 0.0
+        poller.start(random.uniform(0.0, spread) if spread else len(self._pollers) * FIRST_SECONDS)
 
     def _drop(self, poller: Poller) -> None:
         poller.stop()
@@ -379,22 +384,19 @@ class Shift:
             await asyncio.sleep((self.loop.time() - started) * (1 - REPORT_SHARE) / REPORT_SHARE)
 
     async def _report_some(self, batch: list[Poller]) -> None:
-        states = {poller: state for poller in batch if (state := poller.hot()) is not None}
+        drafts = {poller: draft for poller in batch if (draft := _draft(poller)) is not None}
         for poller in batch:
             poller.report_due, poller.reported = False, self.loop.time()
         try:
-            outcome = await self._db(
-                writing.report,
-                [(state, poller.known.machine) for poller, state in states.items()],
-                self.tenure,
-            )
+            outcome = await self._db(writing.report, list(drafts.values()), self.tenure)
         except DatabaseError:
             for poller in batch:
                 poller.report_due = True
             raise
-        by_node = {poller.node: poller for poller in states}
+        by_node = {poller.node: poller for poller in drafts}
         for told in outcome.reported:
             if (owner := by_node.get(told.node)) and owner.place >= 0:
+                owner.reported_hashes = drafts[owner].state.hashes
                 self._take_report(owner, told)
         for node, cause in outcome.unreadable.items():
             by_node[node].garbled(SourceError(failures.GARBLED, cause[:400]))
@@ -439,6 +441,19 @@ class Shift:
         self._counts["samples_written"] += await self._db(
             writing.journal, self._backlog, self.shard, self.tenure
         )
+
+
+def _draft(poller: Poller) -> writing.Draft | None:
+    state = poller.hot()
+    if state is None:
+        return None
+    before = poller.reported_hashes
+    return writing.Draft(
+        state,
+        poller.known.machine,
+        same_containers=before.get(wire.CONTAINERS) == state.hashes.get(wire.CONTAINERS, ""),
+        new_kubelet=before.get(wire.KUBELET, "") not in ("", state.hashes.get(wire.KUBELET)),
+    )
 
 
 def _pulse(poller: Poller) -> recording.Pulse | None:

@@ -19,11 +19,19 @@ from monitoring.services import leases, recording
 from monitoring.services.collection.backlog import Backlog
 from monitoring.services.collection.poller import Target
 from monitoring.services.leases import Tenure
-from numacore import wire
 from numacore.report import node_report
 from numacore.wire import Machine, WireError
 
 T = TypeVar("T")
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """What a report is to be made of. `machine`: that section's value; the flags as in `recording.Observation`."""
+
+    state: HotNode
+    machine: Machine | None
+    same_containers: bool
+    new_kubelet: bool
 
 
 class Reported(msgspec.Struct, frozen=True):
@@ -52,13 +60,14 @@ def targets(shard: int, shards: int) -> list[Target]:
     ]
 
 
-def report(states: Sequence[tuple[HotNode, Machine | None]], tenure: Tenure) -> Outcome:
+def report(drafts: Sequence[Draft], tenure: Tenure) -> Outcome:
     """Makes and writes reports. Raises LeaseLostError, DatabaseError."""
     threshold = selectors.settings().busy_threshold
     observations, unreadable = [], {}
-    for state, machine in states:
+    for draft in drafts:
+        state = draft.state
         try:
-            facts = state.facts(machine)
+            facts = state.facts(draft.machine)
         except WireError as error:
             unreadable[state.node] = str(error)
             continue
@@ -70,7 +79,8 @@ def report(states: Sequence[tuple[HotNode, Machine | None]], tenure: Tenure) -> 
                     node_report(facts, threshold),
                     len(state.problems),
                     datetime.fromtimestamp(state.received, UTC),
-                    state.hashes.get(wire.KUBELET, ""),
+                    draft.same_containers,
+                    draft.new_kubelet,
                 )
             )
     recording.record(observations, tenure, threshold)
