@@ -66,7 +66,8 @@ class PerCaller(SimpleRateThrottle):
     scope = "caller"
 
     def get_rate(self) -> str:
-        return str(settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]["caller"])
+        rates: Any = settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]
+        return str(rates["caller"])
 
     def get_cache_key(self, request: Request, _view: Any) -> str:
         if isinstance(request.auth, ApiToken):

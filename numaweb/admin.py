@@ -31,13 +31,8 @@ class AccessAttemptAdmin(admin.ModelAdmin[AccessAttempt]):
 
     list_display = ["username", "ip_address", "failures_since_start", "attempt_time"]
     search_fields = ["username", "ip_address"]
-    fields = readonly_fields = [
-        "username",
-        "ip_address",
-        "user_agent",
-        "failures_since_start",
-        "attempt_time",
-    ]
+    fields = ("username", "ip_address", "user_agent", "failures_since_start", "attempt_time")
+    readonly_fields = fields
 
     def has_add_permission(self, *_: Any, **__: Any) -> bool:
         return False

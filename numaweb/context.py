@@ -10,8 +10,8 @@ from numaweb import __version__, roles, signin, slots
 
 def page(request: HttpRequest) -> dict[str, Any]:
     """Values for base.html; a page of errors may come without a user (before the sign-in was looked at)."""
-    user = getattr(request, "user", None)
-    known = user is not None and user.is_authenticated
+    user: Any = getattr(request, "user", None)
+    known = bool(user and user.is_authenticated)
     role = roles.of(user) if known else None
     return {
         "numaweb_version": __version__,

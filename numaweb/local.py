@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import uvicorn
@@ -155,7 +156,8 @@ def worker() -> Iterator[None]:
         yield
     finally:
         services.end_shifts()
-        state.should_stop = 0  # Celery's own word for "end when done", as its signal handlers set it
+        stopping: Any = state
+        stopping.should_stop = 0  # Celery's own word for "end when done", as its signal handlers set it
         thread.join(WORKER_END_SECONDS)
         if thread.is_alive():
             log.warning("the worker did not end within %s s", WORKER_END_SECONDS)
@@ -163,7 +165,7 @@ def worker() -> Iterator[None]:
 
 @contextlib.contextmanager
 def beat() -> Iterator[None]:
-    service = EmbeddedService(celery.app, thread=True, scheduler_cls=celery.app.conf.beat_scheduler)
+    service: Any = EmbeddedService(celery.app, thread=True, scheduler_cls=celery.app.conf.beat_scheduler)
     service.start()
     try:
         yield

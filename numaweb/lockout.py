@@ -14,8 +14,7 @@ from axes.backends import AxesStandaloneBackend
 from axes.handlers.database import AxesDatabaseHandler
 from axes.handlers.proxy import AxesProxyHandler
 from django.conf import settings
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import User
 from django.core import signing
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -39,8 +38,8 @@ class LockoutBackend(AxesStandaloneBackend):
     def has_perm(self, *_: object, **__: object) -> bool:
         return False
 
-    def with_perm(self, *_: object, **__: object) -> QuerySet[Permission]:
-        return get_user_model().objects.none()
+    def with_perm(self, *_: object, **__: object) -> QuerySet[User]:
+        return User.objects.none()
 
 
 class AuditedHandler(AxesDatabaseHandler):

@@ -10,9 +10,9 @@ import redis
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations import executor
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
-from prometheus_client import exposition
+from prometheus_client import REGISTRY, exposition
 
 from numaweb import __version__, metrics
 
@@ -35,7 +35,7 @@ def version(_request: HttpRequest) -> HttpResponse:
 
 def own_metrics(request: HttpRequest) -> HttpResponse:
     encode, content_type = exposition.choose_encoder(request.headers.get("Accept", ""))
-    return HttpResponse(encode(exposition.REGISTRY), content_type=content_type)
+    return HttpResponse(encode(REGISTRY), content_type=content_type)
 
 
 def readyz(_request: HttpRequest) -> HttpResponse:
@@ -67,8 +67,8 @@ def check_database() -> None:
 
 
 def check_migrations() -> None:
-    executor = MigrationExecutor(connection)
-    waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    state = executor.MigrationExecutor(connection)
+    waiting = state.migration_plan(state.loader.graph.leaf_nodes())
     if waiting:
         raise NotReadyError(f"{len(waiting)} migrations are not applied: run manage.py migrate")
 

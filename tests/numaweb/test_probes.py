@@ -2,6 +2,7 @@
 
 import pytest
 from django.db import DatabaseError
+from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 from pytest_django.fixtures import Settings
 
@@ -46,7 +47,7 @@ def test_it_is_not_ready_while_the_database_is_away(nobody: Client, monkeypatch:
 
 
 def test_it_is_not_ready_before_migrations(nobody: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes.MigrationExecutor, "migration_plan", lambda *_: [object()] * 3)
+    monkeypatch.setattr(MigrationExecutor, "migration_plan", lambda *_: [object()] * 3)
     parts = nobody.get("/readyz").json()["parts"]
     assert parts["migrations"] == "3 migrations are not applied: run manage.py migrate"
 

@@ -2,6 +2,7 @@
 
 from django.contrib.auth.models import User
 from django.db import DatabaseError
+from django.http import HttpResponse
 from django.test import Client
 from django.urls import include, path
 from pytest_django.fixtures import Settings
@@ -11,7 +12,7 @@ from policies.models import AuditEntry
 from tests.cast import signed_in
 
 
-def broken(_request: object) -> None:
+def broken(_request: object) -> HttpResponse:
     raise DatabaseError("password=hunter2")
 
 
