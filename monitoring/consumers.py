@@ -66,7 +66,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
         except RefusedError as refusal:
             await self.refuse(str(refusal))
             return
-        self.mailbox = Mailbox(cast(Send, self.base_send), topic, self.user().pk, self.session_key())
+        # The session middleware looks at its session before each message; ours never change it.
+        send = cast(Send, self.scope.get("direct_send", self.base_send))
+        self.mailbox = Mailbox(send, topic, self.user().pk, self.session_key())
         self.mailbox.control(hello(topic))
         self.serving = asyncio.ensure_future(self.serve(topic, self.mailbox))
 
