@@ -125,7 +125,7 @@ def told(notes: Iterable[Note]) -> list[Told]:
 
 def crossing(note: Note) -> Told:
     values = note.values
-    kinds = ", ".join(str(word) for key, word in CROSSINGS.items() if values.get(key))
+    kinds = _(", ").join(str(word) for key, word in CROSSINGS.items() if values.get(key))
     cost = values.get("cost")
     detail = _("Crosses with: %(kinds)s.") % {"kinds": kinds}
     if cost is not None:

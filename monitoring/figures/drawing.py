@@ -114,7 +114,7 @@ def distances(topology: Topology) -> list[list[int | None]]:
 
 def container(of: ContainerReport) -> dict[str, Any]:
     """One container: where it is, what it costs, and why."""
-    told = sentences.reason(of.pinning)
+    told = [sentences.reason(each) for each in (of.pinning, of.memory_reason) if each]
     return {
         "id": of.container.id,
         "title": title(of),
@@ -133,8 +133,7 @@ def container(of: ContainerReport) -> dict[str, Any]:
         "cross": None if of.cross is None else list(of.cross),
         "cpuUse": rounded(of.cpu_use),
         "memory": of.memory,
-        "why": told.text,
-        "remedy": told.remedy,
+        "why": [each._asdict() for each in told],
     }
 
 

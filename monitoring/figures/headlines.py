@@ -72,7 +72,7 @@ def of_node(report: NodeReport, *, numa: bool, live: bool) -> Headline:
             "%(count)d container reaches across NUMA nodes.", "%(count)d containers reach across NUMA nodes.", len(crossing)
         ) % {"count": len(crossing)}
         level: Level = "danger" if any(each.kind == "exclusive" for each in crossing) else "warning"
-        return Headline(level, text, crossing_sentence(crossing[0]))
+        return Headline(level, text, crossing_sentence(crossing[0], several=len(crossing) > 1))
     if contradictions:
         return Headline("warning", sentences.reason(contradictions[0]).text, sentences.reason(contradictions[0]).remedy)
     if not live:
@@ -93,18 +93,19 @@ def _one_node(numa: bool) -> str:
     return _("This machine has one NUMA node.") if numa else _("The kernel of this machine knows no NUMA nodes; it counts as one.")
 
 
-def crossing_sentence(of: ContainerReport) -> str:
-    """What of a container crosses, and what it costs."""
+def crossing_sentence(of: ContainerReport, *, several: bool) -> str:
+    """What of a container crosses, and what it costs; `several` = it is the worst of some."""
     here = ", ".join(map(str, of.cpu_nodes))
     cross = of.cross or ()
-    parts = [_("Worst is %(name)s: its CPUs are on NUMA nodes %(here)s.") % {"name": drawing.title(of), "here": here}]
+    form = _("Worst is %(name)s: its CPUs are on NUMA %(here)s.") if several else _("%(name)s has its CPUs on NUMA %(here)s.")
+    parts = [form % {"name": drawing.title(of), "here": here}]
     if "memory" in cross and of.page_shares and of.remote_pages is not None:
         away = ", ".join(str(node) for node in sorted(of.page_shares) if node not in of.cpu_nodes)
         values = {"share": f"{of.remote_pages:.0%}", "away": away}
-        parts.append(_("%(share)s of its memory lies on NUMA nodes %(away)s.") % values)
+        parts.append(_("%(share)s of its memory lies on NUMA %(away)s.") % values)
     if "device" in cross:
         away = ", ".join(str(node) for node in of.device_nodes if node not in of.cpu_nodes)
-        parts.append(_("It uses a device on NUMA nodes %(away)s.") % {"away": away})
+        parts.append(_("It uses a device on NUMA %(away)s.") % {"away": away})
     if of.cost is not None and of.cost > LOCAL:
         parts.append(_("Its accesses cost about %(cost)s times as much as local ones.") % {"cost": f"{of.cost:.2f}"})
     return joined(*parts)

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 WORDS: dict[str, str | Promise] = {
     "unknown": _("unknown"),
+    "separator": _(", "),
     "cpu": _("CPU {id}"),
     "core": _("core {id}"),
     "socket": _("Socket {id}"),
@@ -67,7 +68,6 @@ WORDS: dict[str, str | Promise] = {
     "tileNumaLine": _("NUMA {id}: pinned {pinned}, busy {busy}"),
     "copied": _("Copied"),
     "copyFailed": _("The browser did not allow copying"),
-    "loadFailed": _("This part could not be loaded. It is tried again with the next change."),
 }
 
 

@@ -21,6 +21,7 @@ from monitoring.models import NodeEvent
 from numacore.cpuset import CpuSet
 from numacore.diagnosis import Reason
 from numacore.report import ContainerReport
+from numacore.topology import HugePages
 
 register = template.Library()
 NEGLIGIBLE = 0.005
@@ -103,6 +104,12 @@ def said(reason: Reason | str) -> sentences.Said:
 def numbers(ids: tuple[int, ...] | list[int]) -> str:
     """Ids in a row."""
     return ", ".join(map(str, ids))
+
+
+@register.filter
+def configured(pools: Iterable[HugePages]) -> list[HugePages]:
+    """Sizes of huge pages of which there are some, or nobody knows."""
+    return [each for each in pools if each.total != 0]
 
 
 @register.filter

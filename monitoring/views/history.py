@@ -14,7 +14,7 @@ from monitoring.figures import charts
 from monitoring.selectors import Series
 from monitoring.views.node import NodeView
 
-MOST_POINTS = 360
+MOST_POINTS = 400
 SOURCES = {"store": "numaweb", "prometheus": "Prometheus"}
 
 

@@ -50,7 +50,7 @@ class Overview(ClusterPage):
             without_data=totals.nodes_without_data,
             crossing=totals.crossing,
             exclusive=totals.exclusive_crossing,
-            worst=found.worst[0].cost if found.worst else None,
+            worst=worst_crossing(found),
             other=found.attention_total,
         )
         return super().get_context_data(
@@ -65,6 +65,12 @@ class Overview(ClusterPage):
             worst_cost=max([2.0, *(each.cost for each in found.worst if each.cost)]),
             **kwargs,
         )
+
+
+def worst_crossing(found: selectors.Overview) -> float | None:
+    """The highest cost of a container that crosses; those that float have no place that they left."""
+    costs = (each.values.get("cost") for each in found.attention if each.code == "container-crossing")
+    return max((cost for cost in costs if cost is not None), default=None)
 
 
 class Fleet(ClusterView):

@@ -39,9 +39,9 @@ export class Card {
     if (each.devices.length) add(t("card.devices"), each.devices.map((claim) => t("card.deviceOn", { resource: claim.resource, numa: claim.numa.join(", ") || "?" })).join("; "));
     add(t("card.locality"), percent(each.locality, unknown));
     add(t("card.cost"), factor(each.cost, unknown));
-    add(t("card.cross"), each.cross === null ? unknown : each.cross.map((kind) => t(`cross.${kind}`)).join(", ") || t("card.no"));
-    const why = html("p", { class: "mb-1" }, each.why);
-    return [html("h3", { class: "nw-card-title" }, each.title), list, why, each.remedy ? html("p", { class: "text-secondary mb-0" }, each.remedy) : null].filter(Boolean);
+    add(t("card.cross"), each.cross === null ? unknown : each.cross.map((kind) => t(`cross.${kind}`)).join(t("separator")) || t("card.no"));
+    const why = each.why.map(({ text, remedy }) => html("p", { class: "mb-1" }, text, " ", html("span", { class: "text-secondary" }, remedy)));
+    return [html("h2", { class: "nw-card-title" }, each.title), list, ...why];
   }
 
   memory(each) {

@@ -43,6 +43,13 @@ export function bytes(value, unknown) {
   return `${(scaled < 100 ? tenth : whole).format(scaled)} ${UNITS[power]}`;
 }
 
+/** Two amounts of bytes, one of the other: the unit is written once where both have it. */
+export function bytesOf(part, whole_, unknown) {
+  const [left, right] = [bytes(part, unknown), bytes(whole_, unknown)];
+  const [amount, unit] = left.split(" ");
+  return unit && right.endsWith(` ${unit}`) ? [amount, right] : [left, right];
+}
+
 /** Ids of the kernel's list format, "0-3,8". */
 export function ids(list) {
   if (!list) return [];

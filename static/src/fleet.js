@@ -12,6 +12,7 @@ const MAGIC = 0x4e57; // "NW"
 const HEADER = 28;
 // Sizes of a cell; the largest is taken with which the fleet stays below TALLEST.
 const SCALES = [
+  { width: 30, height: 48, gap: 3, name: true },
   { width: 24, height: 34, gap: 3, name: true },
   { width: 16, height: 24, gap: 2, name: true },
   { width: 12, height: 18, gap: 2 },
@@ -52,7 +53,8 @@ class Group {
     };
     if (scale.name) this.tile.width = Math.max(this.tile.width, this.fleet.nameWidth);
     this.step = { x: this.tile.width + scale.gap + 3, y: this.tile.height + scale.gap + 3 };
-    this.across = Math.max(1, Math.floor((width + 3) / this.step.x));
+    this.across = Math.max(1, Math.min(this.data.names.length, Math.floor((width + 3) / this.step.x)));
+    this.width = this.across * this.step.x;
     this.height = Math.ceil(this.data.names.length / this.across) * this.step.y;
     return this.height;
   }
@@ -61,7 +63,8 @@ class Group {
     return { x: (index % this.across) * this.step.x + 1, y: Math.floor(index / this.across) * this.step.y + 1 };
   }
 
-  draw(scale, width) {
+  draw(scale) {
+    const { width } = this;
     const ratio = window.devicePixelRatio || 1;
     const canvas = this.canvas;
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(this.height * ratio)) {
@@ -121,7 +124,7 @@ class Group {
     pen.fillRect(x, y, scale.width, scale.height);
     const half = Math.floor(scale.width / 2);
     this.bar(pen, x, y, half - (half > 6 ? 1 : 0), scale.height, pinned, unit, colours.pinned);
-    this.bar(pen, x + half, y, scale.width - half, scale.height, busy, unit, colours.heat[Math.max(2, this.shade(busy, unit))]);
+    this.bar(pen, x + half, y, scale.width - half, scale.height, busy, unit, colours.heat[Math.max(3, this.shade(busy, unit))]);
   }
 
   bar(pen, x, y, width, height, value, unit, colour) {
@@ -247,7 +250,7 @@ export class Fleet {
     const scale = SCALES.find(fits) ?? SCALES[SCALES.length - 1];
     for (const group of this.groups) {
       group.measure(scale, width, this.most);
-      group.draw(scale, width);
+      group.draw(scale);
       if (document.activeElement !== group.link) group.go(Math.min(group.at, group.data.names.length - 1), false);
     }
   }

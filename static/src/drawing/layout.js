@@ -6,24 +6,26 @@ const SOCKET_TITLE = 22;
 const GROUP_TITLE = 15;
 const CHIP = 22;
 
-// Cells shrink with the number of CPUs, and stay large enough for a number of four digits and a finger.
-// Widths give way within bounds, so that rows fill their box.
+// The largest cells are taken with which the drawing stays below TALL; the smallest still hold a number of four digits
+// and a finger. Widths give way within bounds, so that rows fill their box.
+const TALL = 560;
 const SIZES = [
-  { upTo: 8, least: 44, most: 88, height: 48, font: 15 },
-  { upTo: 32, least: 36, most: 64, height: 36, font: 12 },
-  { upTo: 160, least: 29, most: 46, height: 29, font: 11 },
-  { upTo: 400, least: 26, most: 40, height: 26, font: 10.5 },
-  { upTo: Infinity, least: 24, most: 38, height: 24, font: 10 },
+  { least: 44, most: 88, height: 48, font: 15 },
+  { least: 38, most: 64, height: 38, font: 13 },
+  { least: 32, most: 52, height: 32, font: 12 },
+  { least: 29, most: 46, height: 29, font: 11 },
+  { least: 26, most: 40, height: 26, font: 10.5 },
+  { least: 24, most: 38, height: 24, font: 10 },
 ];
 const COMPACT = { least: 8, most: 14, height: 11, font: 0 };
 
 const range = (to) => Array.from({ length: to }, (_, index) => index + 1);
 const best = (choices) => choices.reduce((least, each) => (each.height < least.height - 0.5 ? each : least));
 
-function cellSize(cpus, width, compact) {
-  if (compact) return COMPACT;
-  const size = SIZES.find((each) => cpus <= each.upTo);
-  return width < 480 && size.least > 36 ? SIZES[1] : size;
+/** Sizes to try, the largest first; a phone is too narrow for the largest. */
+function sizes(width, compact) {
+  if (compact) return [COMPACT];
+  return width < 480 ? SIZES.slice(1) : SIZES;
 }
 
 /** Cores of a group in rows, as even as possible. */
@@ -120,10 +122,19 @@ function socketBox(socket, width, size, compact, least) {
 
 /** All boxes as {width, height, sockets: [...]}; every box and cell has its place from the upper left corner. */
 export function layout(boxes, width, compact = false) {
-  const cpus = boxes.reduce((sum, box) => sum + box.nodes.reduce((all, node) => all + node.cpus.length, 0), 0);
-  const size = cellSize(cpus, width, compact);
-  const least = Math.min(width - 2 * PAD, compact ? 84 : 168);
-  const arranged = best(
+  const choices = sizes(width, compact);
+  let plan = null;
+  for (const size of choices) {
+    plan = { size, ...arrange(boxes, width, size, compact) };
+    if (plan.height <= TALL) break;
+  }
+  return place(plan, plan.size);
+}
+
+function arrange(boxes, width, size, compact) {
+  const few = boxes.reduce((sum, box) => sum + box.nodes.length, 0) <= 2;
+  const least = Math.min(width - 4 * PAD, compact ? 84 : few ? 300 : 168);
+  return best(
     range(boxes.length).map((columns) => {
       const each = (width - (columns - 1) * GAP) / columns;
       if (columns > 1 && each < least + 2 * PAD) return { height: Infinity };
@@ -135,7 +146,6 @@ export function layout(boxes, width, compact = false) {
       return { sockets, columns, height };
     }),
   );
-  return place(arranged, size);
 }
 
 function place(arranged, size) {

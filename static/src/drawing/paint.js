@@ -1,6 +1,6 @@
 // The drawing as SVG elements, and the two ways it changes: a new measurement, or something lights up.
 
-import { bytes, percent, svg } from "../dom.js";
+import { bytesOf, percent, svg } from "../dom.js";
 import { t } from "../words.js";
 
 const OWNER_MARK = { r: "R", u: "?" };
@@ -189,7 +189,10 @@ export class Painting {
       segment.setAttribute("width", Math.max(0, lengths[index]).toFixed(1));
       x += lengths[index];
     });
-    if (parts.memoryText) parts.memoryText.textContent = t("memoryOf", { used: bytes(used, unknown), total: bytes(total, unknown) });
+    if (parts.memoryText) {
+      const [part, whole] = bytesOf(used, total, unknown);
+      parts.memoryText.textContent = t("memoryOf", { used: part, total: whole });
+    }
     parts.figures.textContent = this.figures(numa);
   }
 
