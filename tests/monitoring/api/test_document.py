@@ -1,0 +1,101 @@
+"""The OpenAPI document and the running API agree: generated requests, right and wrong ones, with a fixed seed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from django.contrib.auth.models import User
+from django.core import signals
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
+from drf_spectacular.generators import SchemaGenerator
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest_django.fixtures import Settings
+from schemathesis import GenerationMode, checks
+
+from tests.monitoring.api.conftest import ROOT
+from tests.monitoring.api.inventory import Lab
+
+EXAMPLES = 20
+checks.load_all_checks()
+CHECKED = [
+    checks.CHECKS.get_one(name)
+    for name in (
+        *("not_a_server_error", "status_code_conformance", "content_type_conformance"),
+        *("response_schema_conformance", "response_headers_conformance"),
+    )
+]
+
+
+@pytest.fixture
+def _one_connection() -> Iterator[None]:
+    """A server closes its connections between requests; here one transaction lasts over all of them."""
+    around = (signals.request_started, signals.request_finished)
+    for signal in around:
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in around:
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def signed(
+    administrator: User, bearer: Callable[[User, str], dict[str, Any]], settings: Settings
+) -> dict[str, Any]:
+    """An administrator's token, without a rate."""
+    rates = {"DEFAULT_THROTTLE_RATES": {"caller": "100000/min"}}
+    settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, **rates}
+    return bearer(administrator, "admin")
+
+
+@pytest.fixture
+def api(lab: Lab, signed: dict[str, Any], _one_connection: None) -> Any:
+    return schemathesis.openapi.from_wsgi(
+        f"{ROOT}schema/?format=json", get_wsgi_application(), headers=signed
+    )
+
+
+def operations() -> list[tuple[str, str]]:
+    paths = SchemaGenerator().get_schema(request=None, public=True)["paths"]
+    return [(path, method) for path, methods in paths.items() for method in methods]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("path", "method"), operations())
+def test_it_keeps_to_its_document(api: Any, signed: dict[str, Any], lab: Lab, path: str, method: str) -> None:
+    operation, seen = api[path][method], Counter[int]()
+    right, wrong = (
+        operation.as_strategy(generation_mode=mode)
+        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+    )
+    known = {
+        "cluster": "lab",
+        "node": "worker-1",
+        "topology": lab.node.topology_id,
+        "endpoint": str(lab.endpoint.pk),
+    }
+
+    @settings(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=st.one_of(right, wrong), there=st.booleans())
+    def try_out(case: Any, there: bool) -> None:
+        if there and method != "delete":
+            case.path_parameters.update(
+                {name: value for name, value in known.items() if name in case.path_parameters}
+            )
+        seen[case.call_and_validate(headers=signed, checks=CHECKED).status_code] += 1
+
+    try_out()
+    assert not {401, 403, 429} & set(seen)
+    if method == "get":
+        assert seen[200], seen
