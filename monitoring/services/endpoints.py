@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 import msgspec
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
 
 from monitoring.models import Endpoint, Node, NodeEvent
 from monitoring.services import identity, leases
@@ -29,7 +28,6 @@ class Health(msgspec.Struct, frozen=True):
     """How one endpoint did since its row was written last. `error` "" = it answers."""
 
     endpoint: int
-    node: int | None
     tried: datetime
     heard: datetime | None
     failures: int
@@ -39,8 +37,6 @@ class Health(msgspec.Struct, frozen=True):
     error: str
     remedy: str
     skew: float | None
-    turned: bool
-    """Whether it began to fail or to answer since then."""
 
 
 def write_health(found: Iterable[Health], tenure: Tenure | None = None) -> None:
@@ -54,26 +50,22 @@ def write_health(found: Iterable[Health], tenure: Tenure | None = None) -> None:
 
 def _write(health: Health) -> None:
     state = Endpoint.State.FAILING if health.error else Endpoint.State.OK
-    changes = {
-        "state": state,
-        "last_try": health.tried,
-        "failures": health.failures,
-        "failures_total": F("failures_total") + health.failed,
-        "error": health.error[:500],
-        "remedy": health.remedy,
-        "skew": health.skew,
-        **({"last_ok": health.heard} if health.heard else {}),
-    }
-    rows = Endpoint.objects.filter(pk=health.endpoint)
-    if not health.error:
-        rows.exclude(conflict="").update(last_try=health.tried, last_ok=health.heard)
-        rows = rows.filter(conflict="")
-    rows.update(**changes)
-    if health.turned and health.node is not None:
-        code = Code.FAILING if health.error else Code.OK
-        identity.event(
-            Node(pk=health.node), health.tried, code, {"cause": health.error} if health.error else {}
-        )
+    row = Endpoint.objects.filter(pk=health.endpoint).first()
+    if row is None:
+        return
+    before, row.last_try = row.state, health.tried
+    row.last_ok = health.heard or row.last_ok
+    row.failures, row.failures_total = health.failures, row.failures_total + health.failed
+    row.skew = health.skew if health.skew is not None else row.skew
+    if health.error or not row.conflict:
+        row.state, row.error, row.remedy = state, health.error[:500], health.remedy
+    row.save(update_fields=WRITTEN)
+    if row.node_id is not None and before not in (row.state, Endpoint.State.NEW):
+        code, values = (Code.FAILING, {"cause": row.error}) if row.error else (Code.OK, {})
+        identity.event(row.node_id, health.tried, code, values)
+
+
+WRITTEN = (*("last_try", "last_ok", "failures", "failures_total", "skew", "state", "error", "remedy"),)
 
 
 def retire(now: datetime, hours: int) -> list[int]:
@@ -84,7 +76,7 @@ def retire(now: datetime, hours: int) -> list[int]:
         with transaction.atomic():
             if Node.objects.filter(pk=node.pk, gone_at=None, last_seen=node.last_seen).update(gone_at=now):
                 node.container_rows.all().delete()
-                identity.event(node, now, Code.GONE, {})
+                identity.event(node.pk, now, Code.GONE, {})
                 gone.append(node.pk)
     return gone
 

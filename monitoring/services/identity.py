@@ -128,6 +128,8 @@ class _Register:
         return Identity(endpoint.pk, None, conflict=text)
 
     def _accept(self, endpoint: Endpoint, node: Node) -> None:
+        if endpoint.state == Endpoint.State.FAILING and endpoint.node_id == node.pk:
+            self._note(node, Code.OK, {})
         if endpoint.conflict or endpoint.node_id != node.pk or endpoint.state != OK:
             self._write(
                 endpoint,
@@ -249,6 +251,6 @@ def attributes(machine: Machine) -> dict[str, Any]:
     return found
 
 
-def event(node: Node, at: datetime, code: str, values: dict[str, Any]) -> None:
+def event(node: int, at: datetime, code: str, values: dict[str, Any]) -> None:
     """Notes what happened to a node."""
-    NodeEvent.objects.create(node=node, at=at, code=code, values=values)
+    NodeEvent.objects.create(node_id=node, at=at, code=code, values=values)

@@ -54,7 +54,7 @@ def _record(seen: Observation, threshold: float) -> None:
         if not seen.same_containers:
             _placement(seen)
         if seen.new_kubelet:
-            identity.event(Node(pk=seen.node), seen.at, NodeEvent.Code.KUBELET, {})
+            identity.event(seen.node, seen.at, NodeEvent.Code.KUBELET, {})
 
 
 def summary(seen: Observation, threshold: float) -> dict[str, Any]:
@@ -235,8 +235,8 @@ def _placement(seen: Observation) -> None:
         return
     if last is not None:
         Placement.objects.filter(node=seen.node, until=None).update(until=seen.at)
-        node = Node(pk=seen.node)
-        identity.event(node, seen.at, NodeEvent.Code.PLACEMENT, {"containers": len(seen.facts.containers)})
+        values = {"containers": len(seen.facts.containers)}
+        identity.event(seen.node, seen.at, NodeEvent.Code.PLACEMENT, values)
     packed = zstandard.ZstdCompressor(level=3).compress(data)
     Placement.objects.create(node_id=seen.node, since=seen.at, hash=digest, data=packed)
 

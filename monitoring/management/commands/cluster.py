@@ -30,7 +30,8 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         token = self.token(options["token_file"])
-        urls = [*options["url"], *(line.strip() for line in sys.stdin if options["stdin"] and line.strip())]
+        lines = sys.stdin if options["stdin"] else []
+        urls = [*options["url"], *(line.strip() for line in lines if line.strip())]
         try:
             validate_slug(options["slug"])
             for url in urls:

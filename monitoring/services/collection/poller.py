@@ -166,12 +166,10 @@ class Poller:
 
     def health(self) -> Health:
         """How it does, for its row; counts begin anew."""
-        failed, turned = self._failed_since, self._turned
-        self._failed_since, self._turned = 0, False
+        failed, self._failed_since, self._turned = self._failed_since, 0, False
         heard = self.known.received
         return Health(
             endpoint=self.target.endpoint,
-            node=self.node,
             tried=datetime.now(UTC),
             heard=datetime.fromtimestamp(heard, UTC) if heard else None,
             failures=self.failures,
@@ -179,13 +177,12 @@ class Poller:
             error=str(self.error) if self.error else "",
             remedy=self.error.remedy if self.error else "",
             skew=self.known.skew,
-            turned=turned,
         )
 
     def unsaid(self, health: Health) -> None:
         """The row could not be written: say it again next time."""
         self._failed_since += health.failed
-        self._turned |= health.turned
+        self._turned = True
 
     def hot(self) -> hot.HotNode | None:
         """Its newest state as the hot store keeps it; None while it is no node or nothing is known."""

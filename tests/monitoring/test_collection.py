@@ -1,0 +1,216 @@
+"""A shift asks every exporter, and what one of them does harms no other."""
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from monitoring import hot, selectors, services
+from monitoring.models import Cluster, Container, Endpoint, HistoryJournal, Node, NodeEvent, Placement
+from monitoring.services import leases
+from numasim.faults import Fault
+from tests.monitoring import exporters
+from tests.monitoring.exporters import collect_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def known(urls: list[str]) -> Cluster:
+    return services.ensure_cluster("lab", "Lab", "simulated", urls)
+
+
+def reported(count: int) -> bool:
+    return Node.objects.filter(containers__isnull=False).count() == count
+
+
+class Faster:
+    """A clock on which every reading is another second: the fleet's counters move once a second."""
+
+    def __init__(self) -> None:
+        self.start = time.time()
+
+    def __call__(self) -> float:
+        return self.start + (time.time() - self.start) * 20
+
+
+def test_it_finds_nodes_containers_and_history(quick: Settings) -> None:
+    with exporters.fleet(3) as fleet:
+        cluster = known(fleet.urls)
+        assert collect_until(lambda: reported(3) and HistoryJournal.objects.exists()) == "worked"
+    node = Node.objects.get(name="node-00001")
+    assert (node.cpus, node.numa_nodes, node.containers) == (384, 8, 6)
+    assert Container.objects.filter(node=node).count() == 6
+    assert Placement.objects.filter(node=node).count() == 1
+    assert set(Endpoint.objects.values_list("state", flat=True)) == {"ok"}
+    overview = selectors.overview(cluster, now())
+    assert overview.totals.nodes == 3
+    assert overview.totals.containers == 18
+    assert {tile.cells for tile in overview.tiles} == {8}
+    assert len(overview.planes.busy) == 24
+
+
+def test_it_knows_use_after_two_rounds(quick: Settings) -> None:
+    with exporters.fleet(1, clock=Faster()) as fleet:
+        cluster = known(fleet.urls)
+        collect_until(lambda: bool((selectors.overview(cluster, now()).planes.busy != hot.UNKNOWN).any()))
+    state = selectors.node_state(cluster, "node-00000", now())
+    assert state.live
+    assert state.report.busy is not None
+    assert 0 < state.report.busy <= 1
+
+
+SICK: list[tuple[Fault, str]] = [
+    ("black-hole", "check-network"),
+    ("slow", "check-network"),
+    ("slow-loris", "check-network"),
+    ("huge-body", "check-exporter"),
+    ("endless-chunked", "check-exporter"),
+    ("gzip-bomb", "check-exporter"),
+    ("truncated", "check-exporter-runs"),
+    ("error", "see-exporter-log"),
+    ("redirect", "use-final-address"),
+    ("invalid-json", "check-exporter-version"),
+    ("invalid-utf8", "check-exporter-version"),
+    ("wrong-version", "check-exporter-version"),
+    ("bad-section", "check-exporter-version"),
+]
+
+
+def test_it_tells_each_fault_with_its_remedy_and_goes_on_with_the_others(quick: Settings) -> None:
+    faults = {i + 1: fault for i, (fault, _) in enumerate(SICK)}
+    failing = Endpoint.objects.filter(state="failing")
+    with exporters.fleet(len(SICK) + 4, faults=faults) as fleet:
+        cluster = known(fleet.urls)
+        collect_until(lambda: failing.count() == len(SICK) and reported(4))
+        rows = {each.url: each for each in Endpoint.objects.all()}
+        told = {fault: rows[fleet.urls[i + 1]].remedy for i, (fault, _) in enumerate(SICK)}
+    assert told == dict(SICK)
+    assert all(rows[fleet.urls[i + 1]].error for i in range(len(SICK)))
+    sound = [rows[fleet.urls[i]].state for i in (0, len(SICK) + 1, len(SICK) + 2, len(SICK) + 3)]
+    assert sound == ["ok"] * 4
+    attention = selectors.overview(cluster, now()).attention
+    assert sum(1 for each in attention if each.code == "endpoint-failing") == len(SICK)
+    assert hot.store().counts()["collections_failed:check-network"] >= 3
+
+
+def test_it_keeps_the_rhythm_of_sound_nodes_beside_black_holes(quick: Settings) -> None:
+    quick.NUMAWEB_COLLECT_CONCURRENCY = 4
+    sick: dict[int, Fault] = dict.fromkeys(range(1, 9), "black-hole")
+    oldest = [1e9]
+    with exporters.fleet(20, faults=sick) as fleet:
+        cluster = known(fleet.urls)
+
+        def steady() -> bool:
+            heard = [at for block in hot.store().cells(cluster.pk) for at in block.heard().values() if at]
+            if len(heard) == 12:
+                oldest[0] = min(oldest[0], time.time() - min(heard))
+            return oldest[0] < 0.5
+
+        collect_until(steady)
+
+
+def test_it_takes_the_first_of_two_exporters_that_claim_one_node(quick: Settings) -> None:
+    with exporters.fleet(3, faults={2: "duplicate-identity"}) as fleet:
+        cluster = known(fleet.urls[:2])
+        collect_until(lambda: Node.objects.count() == 2)
+        known(fleet.urls)
+        collect_until(lambda: Endpoint.objects.exclude(conflict="").exists() and "conflicts" in hot.store().counts())
+    second = Endpoint.objects.get(url=fleet.urls[2])
+    assert second.node is None
+    assert fleet.urls[0] in second.conflict
+    assert second.remedy == "remove-duplicate"
+    assert Endpoint.objects.get(url=fleet.urls[0]).node == Node.objects.get(name="node-00000")
+    assert "endpoint-conflict" in {each.code for each in selectors.overview(cluster, now()).attention}
+
+
+def test_it_measures_a_clock_that_is_a_year_off_and_ages_by_its_own(quick: Settings) -> None:
+    with exporters.fleet(2, faults={1: "clock-skew"}) as fleet:
+        cluster = known(fleet.urls)
+        collect_until(lambda: not Endpoint.objects.filter(skew=None).exists() and reported(2))
+    assert Endpoint.objects.get(url=fleet.urls[1]).skew == pytest.approx(365 * 86400, abs=5)
+    assert abs(Endpoint.objects.get(url=fleet.urls[0]).skew or 9) < 1
+    state = selectors.node_state(cluster, "node-00001", now())
+    assert state.age is not None
+    assert state.age < 5
+
+
+def test_it_shows_no_use_where_counters_started_anew(quick: Settings) -> None:
+    with exporters.fleet(1, faults={0: "counter-reset"}, clock=Faster()) as fleet:
+        cluster = known(fleet.urls)
+        collect_until(lambda: hot.store().counts().get("collections_ok", 0) > 12)
+        planes = selectors.overview(cluster, now()).planes
+    assert all(share <= hot.UNIT or share == hot.UNKNOWN for share in planes.busy.tolist())
+
+
+def test_it_notes_a_node_that_stops_to_answer_and_returns(quick: Settings) -> None:
+    quick.NUMAWEB_COLLECT_TIMEOUT = 0.01
+    with exporters.fleet(2) as fleet:
+        quick.NUMAWEB_COLLECT_TIMEOUT = 1.0
+        cluster = known(fleet.urls)
+        collect_until(lambda: reported(2))
+        node = Node.objects.get(name="node-00001")
+        fleet.fleet.faults[1] = "error"
+        collect_until(lambda: NodeEvent.objects.filter(node=node, code="endpoint-failing").exists())
+        quick.NUMAWEB_COLLECT_TIMEOUT = 0.0
+        assert selectors.node_state(cluster, node.name, now()).cause == "endpoint-failing"
+        quick.NUMAWEB_COLLECT_TIMEOUT = 1.0
+        fleet.fleet.faults[1] = None
+        collect_until(lambda: NodeEvent.objects.filter(node=node, code="endpoint-ok").exists())
+    codes = list(NodeEvent.objects.filter(node=node).order_by("pk").values_list("code", flat=True))
+    assert codes == ["first-seen", "endpoint-failing", "endpoint-ok"]
+
+
+def test_it_follows_changes_of_the_list_of_endpoints_within_a_shift(quick: Settings) -> None:
+    with exporters.fleet(2) as fleet:
+        cluster = known(fleet.urls[:1])
+
+        def grown() -> bool:
+            if Node.objects.count() == 1:
+                known(fleet.urls)
+            return reported(2)
+
+        collect_until(grown)
+    assert [node.name for node in selectors.nodes(cluster)] == ["node-00000", "node-00001"]
+
+
+def test_it_refuses_addresses_that_lead_to_cloud_metadata(quick: Settings) -> None:
+    known(["http://169.254.169.254", "http://[::ffff:169.254.169.254]:80", "ftp://127.0.0.1/"])
+    collect_until(lambda: Endpoint.objects.filter(state="failing").count() == 3)
+    rows = Endpoint.objects.order_by("pk")
+    assert {row.remedy for row in rows} == {"fix-address"}
+    assert "metadata" in rows[0].error
+    assert "metadata" in rows[1].error
+    assert "http://" in rows[2].error
+
+
+def test_it_leaves_a_shard_alone_that_somebody_collects(quick: Settings) -> None:
+    assert leases.take("collect-0", 5.0) is not None
+    assert services.collect(0) == "busy"
+
+
+def test_it_divides_endpoints_among_shards(quick: Settings) -> None:
+    quick.NUMAWEB_COLLECT_SHARDS = 2
+    with exporters.fleet(4) as fleet:
+        known(fleet.urls)
+        collect_until(lambda: reported(2), shard=0)
+        assert Node.objects.count() == 2
+        collect_until(lambda: reported(4), shard=1)
+
+
+def test_it_ends_when_its_lease_is_taken(quick: Settings) -> None:
+    with exporters.fleet(1) as fleet:
+        known(fleet.urls)
+
+        def stolen() -> bool:
+            if not reported(1):
+                return False
+            leases.Lease.objects.filter(name="collect-0").update(token="somebody else")
+            return True
+
+        collect_until(stolen)
+        assert leases.Lease.objects.get(name="collect-0").token == "somebody else"
