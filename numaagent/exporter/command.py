@@ -36,6 +36,7 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
 def once(told: Config) -> int:
     """Prints one snapshot as JSON, indented where a person reads it."""
     node = Node(told, started=time.time())
+    node.adopt(node.survey(time.monotonic(), time.time()))
     data = wire.encode(node.snapshot(time.monotonic(), time.time(), {}))
     node.close()
     sys.stdout.write((msgspec.json.format(data, indent=2) if sys.stdout.isatty() else data).decode() + "\n")

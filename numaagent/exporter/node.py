@@ -23,6 +23,10 @@ FRESH = 0.5
 VERSION = "0.1.0"
 
 
+class NotReadyError(Exception):
+    """There is nothing to read yet."""
+
+
 class Reading(msgspec.Struct, frozen=True):
     """One reading of everything that moves. `rows`: ticks of each CPU by mode, as `cputimes` gives them."""
 
@@ -80,7 +84,7 @@ class Node:
         before = self._survey
         self._survey = found
         self._kept.retry()
-        if before is not None and before.containers is found.containers and before.machine is found.machine:
+        if before and before.containers is found.containers and before.machine is found.machine:
             return
         self._newest = None
         containers = found.containers.value.containers
@@ -88,19 +92,26 @@ class Node:
         self._kept.watch(self._use.wanted() | {file for place in found.places for file in place.files()})
 
     @property
+    def surveyed(self) -> bool:
+        """Whether there is a survey to read by."""
+        return self._survey is not None
+
+    @property
     def outdated(self) -> bool:
         """Whether a container was found to have ended since the last survey."""
         return self._kept.ended
 
     def read(self, now: float, wall: float) -> Reading:
-        """Everything that moves, at most half a second old."""
-        newest = self._newest
+        """Everything that moves, at most half a second old.
+
+        Raises:
+            NotReadyError: nothing was adopted yet.
+        """
+        newest, survey = self._newest, self._survey
         if newest is not None and 0 <= now - newest.monotonic < FRESH:
             return newest
-        survey = self._survey
         if survey is None:
-            survey = self.survey(now, wall)
-            self.adopt(survey)
+            raise NotReadyError("the first survey of this node is still under way")
         rows = self._cpu.rows()
         moved = Usage(
             containers_of=survey.containers.hash,

@@ -18,7 +18,7 @@ from numaagent.config import Config, ConfigError, Tls
 from numaagent.exporter import exposition
 from numaagent.exporter.http import MAX_HEAD, Connections, Request, Response
 from numaagent.exporter.metrics import Page
-from numaagent.exporter.node import Node
+from numaagent.exporter.node import Node, NotReadyError
 from numacore import wire
 
 FIRST_INTERVAL = 2.0
@@ -61,6 +61,8 @@ class Application:
             return Response(b"The exporter only answers GET and HEAD.\n", 405, headers={"Allow": "GET, HEAD"})
         try:
             return handler(request)
+        except NotReadyError as error:
+            return Response(f"Not ready: {error}.\n".encode(), 503, headers={"Retry-After": "1"})
         except UNEXPECTED as error:
             logger.exception("no answer to %s", request.path)
             self._node.files.problems.note("server", request.path, f"unexpected: {error!r}")

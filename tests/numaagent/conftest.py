@@ -39,6 +39,8 @@ class Seen(msgspec.Struct, frozen=True):
 
 def seen(node: Node, now: float = 100.0) -> Seen:
     """What a node answers, decoded."""
+    if not node.surveyed:
+        node.adopt(node.survey(now, 1_700_000_000.0))
     snapshot = wire.decode(wire.encode(node.snapshot(now, 1_700_000_000.0, {})))
     data = {name: section.data for name, section in snapshot.sections.items()}
 
