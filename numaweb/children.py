@@ -5,7 +5,6 @@ import logging
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,9 +26,9 @@ def die_with_parent() -> None:
 class Child:
     """One program, started again with growing pauses when it ends by itself."""
 
-    def __init__(self, name: str, arguments: Sequence[str], log_file: Path) -> None:
+    def __init__(self, name: str, command: Sequence[str], log_file: Path) -> None:
         self.name = name
-        self.command = [sys.executable, "-m", *arguments]
+        self.command = command
         self.log_file = log_file
         self.stopping = threading.Event()
         self.started = threading.Event()

@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -92,17 +93,26 @@ def start(stack: contextlib.ExitStack, child: children.Child) -> None:
 
 def exporter(stack: contextlib.ExitStack, folder: Path) -> EndpointSpec:
     port = children.free_port()
-    arguments = ["numaagent", "exporter", "--listen", f"127.0.0.1:{port}"]
-    start(stack, children.Child("exporter", arguments, folder / "exporter.log"))
+    command = [sys.executable, "-m", "numaagent", "exporter", "--listen", f"127.0.0.1:{port}"]
+    start(stack, children.Child("exporter", command, folder / "exporter.log"))
     return EndpointSpec(f"http://127.0.0.1:{port}", socket.gethostname())
 
 
 def simulation(stack: contextlib.ExitStack, folder: Path) -> list[EndpointSpec]:
     trees = stack.enter_context(scratch())
     announced = trees / "announced.json"
-    arguments = ["numasim", "run", "--dir", str(trees / "trees"), "--announce", str(announced)]
-    arguments += ["--nodes", str(settings.NUMAWEB_SIMULATED_NODES), "--seed", "1"]
-    child = children.Child("simulator", arguments, folder / "simulator.log")
+    command = [
+        sys.executable,
+        "-m",
+        "numasim",
+        "run",
+        "--dir",
+        str(trees / "trees"),
+        "--announce",
+        str(announced),
+    ]
+    command += ["--nodes", str(settings.NUMAWEB_SIMULATED_NODES), "--seed", "1"]
+    child = children.Child("simulator", command, folder / "simulator.log")
     start(stack, child)
     return wait_for_announcement(announced, child.log_file)
 
