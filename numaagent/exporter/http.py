@@ -142,8 +142,11 @@ def parse(head: bytes) -> tuple[Request, bool]:
     headers = dict(_header(line) for line in lines)
     if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
         raise BadRequestError(413, "requests have no body here")
-    parts = urlsplit(target if target.startswith("/") else "/")
-    query = {name: values[0] for name, values in parse_qs(parts.query, max_num_fields=20).items()}
+    try:
+        parts = urlsplit(target)
+        query = {name: values[0] for name, values in parse_qs(parts.query, max_num_fields=20).items()}
+    except ValueError as error:
+        raise BadRequestError(400, f"the target cannot be read: {error}") from None
     close = "close" in headers.get("connection", "").lower() or version == "HTTP/1.0"
     return Request(method, unquote(parts.path), query, headers), not close
 
