@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from numasim import announce, leash, place, podresources
-from numasim.node import Node, Spec
+from numasim.node import Node
+from numasim.spec import Spec
 from numasim.trees import NodeTree
 
 READY_SECONDS = 90.0
@@ -134,6 +135,8 @@ def run(directory: Path | None, specs: Sequence[Spec], seed: int, file: Path, pe
     with place.claimed(directory) as claimed, Cluster(claimed, specs, seed) as cluster:
         try:
             cluster.wait()
+            # Whoever reads next finds one period's worth of movement, not all of the time since the trees were made.
+            cluster.tick()
             announce.write(file, [(each.name, each.url) for each in cluster.exporters])
             cluster.run(period, stop)
         finally:

@@ -21,7 +21,8 @@ from numacore.workload import Container
 from numasim import cgroups, faults, kubelet, scenario, usage
 from numasim.endpoint import Reply
 from numasim.faults import Fault
-from numasim.node import Node, Running
+from numasim.node import Node
+from numasim.running import Running
 
 STREAMS = 24
 """Different nodes that are simulated; the others are copies of these with identities of their own."""

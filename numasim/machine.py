@@ -31,6 +31,16 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     core_kinds: dict[str, CpuSet] = {}
     """CPUs of each kind of core on a hybrid machine, by the name of its performance counters."""
 
+    @property
+    def with_memory(self) -> tuple[int, ...]:
+        """NUMA nodes that have memory."""
+        return tuple(node for node in self.topology.numa_ids if self.attributes.memory.get(node))
+
+    @property
+    def with_cpus(self) -> tuple[int, ...]:
+        """NUMA nodes that have CPUs."""
+        return tuple(node.id for node in self.topology.nodes if node.cpus)
+
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One NUMA node of a plan; no socket = memory only. `memory` in GiB."""

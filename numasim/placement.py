@@ -13,7 +13,9 @@ import msgspec
 from numacore.cpuset import EMPTY, CpuSet, union
 from numacore.topology import Device, Topology
 from numacore.workload import DeviceClaim
-from numasim.kubelet import Block, Settings
+from numasim.kubelet import MIB, Settings
+from numasim.kubeletstate import Block
+from numasim.machine import Machine
 from numasim.workload import Pod, Want
 
 Mask = tuple[int, ...]
@@ -43,6 +45,25 @@ class Place(msgspec.Struct, frozen=True):
     devices: tuple[Device, ...] = ()
     huge: dict[int, dict[int, int]] = {}
     """Huge pages by NUMA node and size."""
+
+
+def everything(machine: Machine, settings: Settings, cpus: CpuSet) -> Free:
+    """What a node has before anything runs. `cpus`: those that may become exclusive."""
+    attributes = machine.attributes
+    huge = {
+        node: {row.page_size: row.total for row in rows if row.total}
+        for node, rows in attributes.hugepages.items()
+        if any(row.total for row in rows)
+    }
+    memory = {node: allocatable_memory(machine, settings, node) for node in machine.topology.numa_ids}
+    devices = [device for device in attributes.devices if device.kind in ("accelerator", "network")]
+    return Free(cpus=cpus, memory=memory, huge=huge, devices=devices)
+
+
+def allocatable_memory(machine: Machine, settings: Settings, node: int) -> int:
+    """Bytes of a NUMA node that the memory manager may give out: no huge pages, nothing kept for the system."""
+    apart = sum(row.page_size * (row.total or 0) for row in machine.attributes.hugepages.get(node, ()))
+    return (machine.attributes.memory.get(node) or 0) - apart - settings.reserved_memory.get(node, 0) * MIB
 
 
 def place(
@@ -86,13 +107,13 @@ def _mask(topology: Topology, settings: Settings, free: Free, pod: Pod) -> Mask 
     """NUMA nodes for a pod; () = anywhere, None = refused."""
     cpus = sum(whole_cpus(settings, pod, want) for want in pod.containers)
     policy = settings.topology_policy
-    fitting = list(_fitting(topology, settings, free, pod, cpus))
     if policy == "none" or not (cpus or _asks_for_more(pod)):
         return (
             () if cpus <= len(free.cpus) and _devices_fit(free, pod, None) and _huge_fits(free, pod) else None
         )
+    fitting = _fitting(topology, settings, free, pod, cpus)
     if policy == "best-effort":
-        return fitting[0] if fitting else None
+        return next(fitting, None)
     least = 1 if policy == "single-numa-node" else _least(topology, settings, cpus)
     return next((mask for mask in fitting if len(mask) == least), None)
 

@@ -15,8 +15,10 @@ import grpc
 
 from numacore.cpuset import CpuSet
 from numacore.workload import DeviceClaim
-from numasim.kubelet import Block
-from numasim.node import Node, Running
+from numasim import managers
+from numasim.kubeletstate import Block
+from numasim.node import Node
+from numasim.running import Running
 
 SOCKET = "var/lib/kubelet/pod-resources/kubelet.sock"
 PATH_LIMIT = 107
@@ -106,7 +108,7 @@ def _all_devices(node: Node) -> Iterable[DeviceClaim]:
 
 
 def _all_memory(node: Node) -> Iterable[Block]:
-    for numa, table in node.memory_tables().items():
+    for numa, table in managers.memory_tables(node).items():
         for kind, row in table.tables.items():
             if row.allocatable:
                 yield Block((numa,), kind, row.allocatable)

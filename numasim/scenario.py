@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import msgspec
 
 from numacore.cpuset import CpuSet
-from numasim import workload
+from numasim import kinds
 from numasim.kubelet import Settings
 from numasim.models import model
-from numasim.node import Spec
+from numasim.spec import Spec
 
 STATE = "var/lib/kubelet"
 
@@ -28,7 +28,7 @@ def _snc() -> Spec:
             topology_policy="single-numa-node",
             scope="pod",
         ),
-        mix=workload.MIX | {"inference": 14, "database": 3},
+        mix=kinds.MIX | {"inference": 14, "database": 3},
         containers=26,
     )
 
@@ -43,7 +43,7 @@ def _nps4() -> Spec:
             reserved=CpuSet.parse("0-3,192-195"),
             topology_policy="best-effort",
         ),
-        mix=workload.MIX | {"database": 12, "wide": 2},
+        mix=kinds.MIX | {"database": 12, "wide": 2},
         residents=("wide", "wide", "database", "database"),
         containers=70,
     )
@@ -63,7 +63,7 @@ def _kunpeng_restricted() -> Spec:
         cgroup=1,
         accelerator="huawei.com/Ascend910",
         network="huawei.com/hns-vf",
-        mix=workload.MIX | {"inference": 10},
+        mix=kinds.MIX | {"inference": 10},
         residents=("wide", "inference"),
         containers=28,
     )
@@ -77,7 +77,7 @@ def _kunpeng_none() -> Spec:
         settings=Settings(reserved=CpuSet.parse("0,32,64,96"), topology_policy="none"),
         accelerator="huawei.com/Ascend910",
         network="huawei.com/hns-vf",
-        mix=workload.MIX | {"inference": 10},
+        mix=kinds.MIX | {"inference": 10},
         residents=("wide", "inference"),
         containers=28,
     )

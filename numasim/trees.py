@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from numasim import cgroups, kubelet, procfs, sysfs
+from numasim import cgroups, kubelet, kubeletstate, managers, procfs, sysfs
 from numasim.files import Tree
 from numasim.node import Node
 from numasim.workload import Pod
@@ -64,9 +64,9 @@ class NodeTree:
         if not node.spec.kubernetes:
             return
         states = {
-            "cpu_manager_state": kubelet.cpu_state(node.settings, node.pool, node.cpu_entries()),
-            "memory_manager_state": kubelet.memory_state(
-                node.settings, node.memory_tables(), node.memory_entries()
+            "cpu_manager_state": kubeletstate.cpu_state(node.settings, node.pool, managers.cpu_entries(node)),
+            "memory_manager_state": kubeletstate.memory_state(
+                node.settings, managers.memory_tables(node), managers.memory_entries(node)
             ),
         }
         for name, text in states.items():

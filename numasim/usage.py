@@ -9,7 +9,9 @@ from collections.abc import Sequence
 
 from numacore.topology import HugePages
 from numacore.usage import ContainerUse, CpuTimes, MemoryUse
-from numasim.node import Node, Running
+from numasim import managers
+from numasim.node import Node
+from numasim.running import Running
 
 HZ = 100
 ANON = 0.8
@@ -46,7 +48,9 @@ def containers(node: Node, running: Sequence[Running]) -> ContainerUse:
     return ContainerUse(
         cpu_time=tuple(int(each.account.seconds(node.now) * 1e6) for each in running),
         memory=tuple(sum(each.values()) * size for each in pages),
-        pages={numa: tuple(each.get(numa, 0) * size for each in pages) for numa in node.with_memory},
+        pages={
+            numa: tuple(each.get(numa, 0) * size for each in pages) for numa in node.spec.machine.with_memory
+        },
     )
 
 
@@ -58,7 +62,7 @@ def memory(node: Node) -> dict[int, MemoryUse]:
         for numa, pages in pages_of(node, each).items():
             anon[numa] += anonymous(pages)
             file[numa] += pages - anonymous(pages)
-    huge = node.hugepages()
+    huge = managers.hugepages(node)
     return {numa: _memory(node, numa, anon[numa], file[numa], huge.get(numa, ())) for numa in anon}
 
 

@@ -13,7 +13,8 @@ from numacore import wire
 from numacore.kubeletstate import Kubelet
 from numacore.usage import Usage
 from numacore.workload import Container
-from numasim.node import Node, Spec
+from numasim.node import Node
+from numasim.spec import Spec
 from numasim.trees import NodeTree
 
 EPOCH = 1_800_000_000.0

@@ -6,8 +6,9 @@ import pytest
 
 from numacore.cpuset import CpuSet
 from numacore.workload import Container
-from numasim import cgroups, podresources, scenario, usage
-from numasim.node import Node, Running
+from numasim import cgroups, managers, podresources, scenario, usage
+from numasim.node import Node
+from numasim.running import Running
 from tests.numasim.conftest import Grow, Read, Reading
 
 KINDS = {spec.name: spec for spec in scenario.cluster(8)}
@@ -130,10 +131,10 @@ def test_it_tells_how_the_kubelet_is_set_and_what_it_wrote(grow: Grow, read: Rea
     assert found.allocatable_cpus == CpuSet.parse("2-55,58-111")
     assert found.cpu_state is not None
     assert found.cpu_state.default == tree.node.pool
-    assert found.cpu_state.entries == tree.node.cpu_entries()
+    assert found.cpu_state.entries == managers.cpu_entries(tree.node)
     assert found.memory_state is not None
     assert found.memory_state.policy == "Static"
-    for node, tables in tree.node.memory_tables().items():
+    for node, tables in managers.memory_tables(tree.node).items():
         row = found.memory_state.nodes[node]["memory"]
         assert (row.allocatable, row.free) == (
             tables.tables["memory"].allocatable,

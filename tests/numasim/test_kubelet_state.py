@@ -5,8 +5,9 @@ import json
 import pytest
 
 from numacore.cpuset import EMPTY, CpuSet
-from numasim import kubelet
-from numasim.kubelet import Block, NodeTable, Settings, Table
+from numasim import kubeletstate
+from numasim.kubelet import Settings
+from numasim.kubeletstate import Block, NodeTable, Table
 
 GIB = 1 << 30
 
@@ -31,15 +32,15 @@ def cpus(entries: dict[str, dict[str, str]]) -> dict[str, dict[str, CpuSet]]:
 def test_it_sums_a_cpu_state_as_the_kubelet_does(
     default: str, entries: dict[str, dict[str, str]], checksum: int
 ) -> None:
-    text = kubelet.cpu_state(Settings(), CpuSet.parse(default), cpus(entries))
+    text = kubeletstate.cpu_state(Settings(), CpuSet.parse(default), cpus(entries))
     assert json.loads(text)["checksum"] == checksum
 
 
 def test_it_writes_the_state_of_policy_none_as_the_kubelet_does() -> None:
-    state = kubelet.cpu_state(Settings(cpu_policy="none"), CpuSet.parse("0-3"), {})
+    state = kubeletstate.cpu_state(Settings(cpu_policy="none"), CpuSet.parse("0-3"), {})
     assert state == '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}'
     assert (
-        kubelet.memory_state(Settings(), {}, {})
+        kubeletstate.memory_state(Settings(), {}, {})
         == '{"policyName":"None","machineState":{},"checksum":4236770233}'
     )
 
@@ -64,7 +65,7 @@ def test_it_sums_a_memory_state_as_the_kubelet_does() -> None:
     }
     blocks = (Block((0,), "memory", 4 * GIB), Block((0,), "hugepages-1Gi", GIB))
     entries = {"2f0c6f0e-6c56-4c9b-9b0e-2f6f0f9f6f11": {"app": blocks}}
-    state = kubelet.memory_state(Settings(memory_policy="Static"), nodes, entries)
+    state = kubeletstate.memory_state(Settings(memory_policy="Static"), nodes, entries)
     assert json.loads(state)["checksum"] == 683052938
 
 
@@ -73,10 +74,12 @@ def test_the_newest_form_repeats_itself_as_data_with_a_sum_of_its_own() -> None:
         "8dd25092-11ca-4b13-92df-38073696f50a": {"main": "4"},
         "944febb6-d6d9-49f5-9b3e-11d91d6ce59b": {"main": "2-3"},
     }
-    state = json.loads(kubelet.cpu_state(Settings(newest_state=True), CpuSet.parse("0-1,5-7"), cpus(uids)))
+    state = json.loads(
+        kubeletstate.cpu_state(Settings(newest_state=True), CpuSet.parse("0-1,5-7"), cpus(uids))
+    )
     assert (state["checksum"], state["dataChecksum"]) == (3650389532, 2269571975)
     assert json.loads(state["data"])["defaultCpuSet"] == "0-1,5-7"
 
 
 def test_nothing_exclusive_leaves_the_entries_out() -> None:
-    assert "entries" not in json.loads(kubelet.cpu_state(Settings(), EMPTY, {}))
+    assert "entries" not in json.loads(kubeletstate.cpu_state(Settings(), EMPTY, {}))
