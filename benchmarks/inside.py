@@ -1,13 +1,17 @@
 """What a bench needs done within Django, as commands of a process of its own: `python -m benchmarks.inside COMMAND`."""
 
 import argparse
+import json
 import os
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import django
-import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "numaweb.settings")
 django.setup()
@@ -18,8 +22,8 @@ from django.contrib.auth.models import Group  # noqa: E402
 from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
 from django.http import HttpRequest  # noqa: E402
 
-from monitoring import hot, live  # noqa: E402
-from monitoring.models import Cluster  # noqa: E402
+from monitoring import hot, live, services  # noqa: E402
+from monitoring.models import Cluster, Endpoint, Node  # noqa: E402
 
 NUMA = 8
 SLUG = "bench"
@@ -38,7 +42,7 @@ def people(count: int) -> None:
         assert request.session[SESSION_KEY] == str(user.pk)
         request.session.save()
         keys.append(f"{settings.SESSION_COOKIE_NAME}={request.session.session_key}")
-    sys.stdout.write(msgspec.json.encode(keys).decode())
+    say(json.dumps(keys))
 
 
 class Cells:
@@ -74,8 +78,7 @@ def ticks(slug: str, nodes: int, share: float, period: float) -> None:
     """Publishes cells of which `share` changed, every `period` seconds, until it is stopped."""
     cells = Cells(slug, nodes)
     hot.store().put_cells(cells.cluster.pk, 0, cells.block())
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
+    say("ready")
     due = time.monotonic()
     while True:
         due += period
@@ -84,22 +87,65 @@ def ticks(slug: str, nodes: int, share: float, period: float) -> None:
         live.bus().publish(live.CellsNews(cells.cluster.pk, cells.block()))
 
 
+def register(announced: Path) -> None:
+    """The endpoints of a simulated fleet."""
+    cluster = Cluster.objects.create(slug=SLUG, name="Bench", kind="simulated")
+    told = json.loads(announced.read_text())["exporters"]
+    Endpoint.objects.bulk_create(
+        [Endpoint(cluster=cluster, name=each["name"], url=each["url"]) for each in told], batch_size=1000
+    )
+
+
+def collect() -> None:
+    """Shift after shift over everything, as a worker does it."""
+    say("ready")
+    while services.collect(0) != "lost":
+        pass
+
+
+def reported() -> None:
+    """How many nodes have a report."""
+    say(str(Node.objects.filter(gone_at=None, containers__isnull=False).count()))
+
+
+def ages(seconds: float) -> None:
+    """How old the newest answer of every node is, four times a second: median, 95th percentile, most."""
+    cluster = Cluster.objects.get(slug=SLUG)
+    found: list[NDArray[np.float64]] = []
+    for _ in range(int(seconds * 4)):
+        time.sleep(0.25)
+        heard = [np.frombuffer(block.received, "<f8") for block in hot.store().cells(cluster.pk)]
+        found.append(time.time() - np.concatenate(heard))
+    every = np.concatenate(found)
+    figures = {"median": np.median(every), "p95": np.percentile(every, 95), "most": every.max()}
+    say(json.dumps({**{name: float(value) for name, value in figures.items()}, "nodes": len(found[-1])}))
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.inside", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("people")
-    command.add_argument("count", type=int)
-    command.set_defaults(act=lambda options: people(options.count))
-    command = commands.add_parser("ticks")
-    command.add_argument("slug")
-    command.add_argument("nodes", type=int)
-    command.add_argument("share", type=float)
-    command.add_argument("period", type=float)
-    command.set_defaults(
-        act=lambda options: ticks(options.slug, options.nodes, options.share, options.period)
-    )
-    options = parser.parse_args()
-    options.act(options)
+    for work, arguments in COMMANDS.items():
+        command = commands.add_parser(work.__name__, help=work.__doc__)
+        for name, kind in arguments.items():
+            command.add_argument(name, type=kind)
+        command.set_defaults(work=work)
+    options = vars(parser.parse_args())
+    options.pop("work")(**options)
+
+
+COMMANDS: dict[Callable[..., None], dict[str, Callable[[str], Any]]] = {
+    people: {"count": int},
+    ticks: {"slug": str, "nodes": int, "share": float, "period": float},
+    register: {"announced": Path},
+    collect: {},
+    reported: {},
+    ages: {"seconds": float},
+}
 
 
 if __name__ == "__main__":

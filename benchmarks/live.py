@@ -33,7 +33,12 @@ def bare(folder: Path, message: bytes) -> Iterator[servers.Server]:
     file.write_bytes(message)
     port = servers.free_port()
     command = [sys.executable, "-m", "uvicorn", "benchmarks.bare_broadcast:application", f"--port={port}"]
-    command += ["--loop=uvloop", "--ws=websockets-sansio", "--ws-per-message-deflate=false", "--log-level=error"]
+    command += [
+        "--loop=uvloop",
+        "--ws=websockets-sansio",
+        "--ws-per-message-deflate=false",
+        "--log-level=error",
+    ]
     environment = {**os.environ, "BENCH_MESSAGE_FILE": str(file), "BENCH_PERIOD": str(PERIOD)}
     ready = f"http://127.0.0.1:{port}/"
     server = servers.Server(command, folder, lambda _: servers.answers(ready), environment=environment)
