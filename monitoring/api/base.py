@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 
 from monitoring import selectors
 from monitoring.api import document
-from monitoring.api.explicit import encode, explicit
+from monitoring.api.explicit import encode
 from monitoring.models import Cluster
 
 JSON = "application/json"
@@ -98,8 +98,8 @@ def respond(request: Request, value: Any, version: object = None) -> HttpRespons
 
     `version`: what the ETag is made of, where it is not the whole value (an age grows while nothing changes).
     """
-    body = encode(explicit(value))
-    return send(request, body, tag_of(body if version is None else encode(explicit(version))))
+    body = encode(value)
+    return send(request, body, tag_of(body if version is None else encode(version)))
 
 
 def send(request: Request, body: bytes, tag: str) -> HttpResponse:

@@ -19,7 +19,7 @@ from rest_framework.request import Request
 
 from monitoring import filters, selectors
 from monitoring.api import base, lists, rows, shapes
-from monitoring.api.explicit import encode, explicit
+from monitoring.api.explicit import encode
 from monitoring.models import Cluster, Endpoint
 from monitoring.selectors import ClusterSummary
 from monitoring.services import editing
@@ -150,7 +150,7 @@ def version(values: Values) -> str:
 
 def answered(value: Any, values: Values, status: int = 200) -> HttpResponse:
     """A thing that can be changed, with the ETag that a change has to name."""
-    response = HttpResponse(encode(explicit(value)), content_type=base.JSON, status=status)
+    response = HttpResponse(encode(value), content_type=base.JSON, status=status)
     return base.headed(response, f'"{version(values)}"')
 
 

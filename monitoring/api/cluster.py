@@ -13,6 +13,7 @@ from rest_framework.request import Request
 
 from monitoring import selectors
 from monitoring.api import base, fleet, rows, shapes
+from monitoring.api.explicit import explicit
 from monitoring.figures import attention
 from monitoring.hot import UNIT, UNKNOWN
 from monitoring.models import Topology
@@ -82,7 +83,7 @@ def tiles(found: selectors.Overview) -> list[dict[str, Any]]:
             "node": tile.name,
             "topology_policy": tile.topology_policy or None,
             "state": tile.state,
-            "age": None if tile.age is None else round(tile.age, 3),
+            "age": tile.age,
             "crossing": tile.crossing,
             "pinned": pinned[tile.slot : tile.slot + tile.cells],
             "busy": busy[tile.slot : tile.slot + tile.cells],
@@ -114,10 +115,12 @@ class TopologyOf(base.ApiView):
             )
         return base.respond(
             request,
-            shapes.TopologyDetail(
-                hash=found.hash,
-                nodes=selectors.nodes().filter(topology=found).count(),
-                threads_per_core=found.threads_per_core,
-                topology=msgspec.json.decode(found.document, type=Machine, dec_hook=dec_hook),
+            explicit(
+                shapes.TopologyDetail(
+                    hash=found.hash,
+                    nodes=selectors.nodes().filter(topology=found).count(),
+                    threads_per_core=found.threads_per_core,
+                    topology=msgspec.json.decode(found.document, type=Machine, dec_hook=dec_hook),
+                )
             ),
         )

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from numacore.cpuset import CpuSet
+from numacore.topology import enc_hook
 
 
 def explicit(value: Any) -> Any:
@@ -22,5 +23,5 @@ def explicit(value: Any) -> Any:
 
 
 def encode(value: Any) -> bytes:
-    """JSON of a value of the API."""
-    return msgspec.json.encode(value)
+    """JSON of a value of the API; of the core's structs only what is known, unless they went through `explicit`."""
+    return msgspec.json.encode(value, enc_hook=enc_hook)

@@ -61,8 +61,9 @@ def of(cluster: Cluster) -> Held:
 
 def make(cluster: Cluster) -> Held:
     made, now = time.monotonic(), timezone.now()
-    found = selectors.nodes(cluster).order_by("name").values_list(*rows.NODES.expressions())
-    results = encode(rows.NODES.rows(found, rows.moment(now, [cluster.pk])))
+    found = list(selectors.nodes(cluster).order_by("name").values_list(*rows.NODES.expressions()))
+    seen = rows.moment(now, [cluster.pk])
+    results = rows.NODES.rows(found, seen)
+    tag = base.tag_of(encode([found, seen.heard, [row["state"] for row in results]]))
     head = encode({"cluster": cluster.slug, "taken": now})
-    body = b"".join((head[:-1], b',"results":', results, b"}"))
-    return Held(body, base.tag_of(results), made)
+    return Held(b"".join((head[:-1], b',"results":', encode(results), b"}")), tag, made)

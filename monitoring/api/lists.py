@@ -55,7 +55,7 @@ class ListView(base.ApiView):
         wish, chosen = self.wish(request), self.columns.choose(self.fields(request))
         found = self.filtered(request, self.found(cluster, **named))
         page = paging.page(found, chosen.expressions(), self.sorts, wish)
-        seen = rows.moment(timezone.now(), clusters(cluster))
+        seen = chosen.moment(timezone.now(), page.rows)
         answer: dict[str, Any] = {
             "results": chosen.rows(page.rows, seen),
             "next": address(request, page.next),
@@ -70,6 +70,8 @@ class ListView(base.ApiView):
         raise NotImplementedError
 
     def filtered(self, request: Request, found: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.filterset.base_filters.keys() & request.query_params.keys():
+            return found
         form = self.filterset(request.query_params, queryset=found)
         if not form.is_valid():
             raise ValidationError(cast("dict[str, Any]", form.errors))
@@ -100,10 +102,6 @@ class ListView(base.ApiView):
             text = _("The fields are: %(names)s.") % {"names": ", ".join(names)}
             raise ValidationError({"fields": [text]})
         return wanted
-
-
-def clusters(cluster: Cluster | None) -> list[int]:
-    return [cluster.pk] if cluster else [each.cluster.pk for each in selectors.clusters()]
 
 
 def address(request: Request, cursor: paging.Cursor | None) -> str | None:

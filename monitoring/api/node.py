@@ -14,6 +14,7 @@ from rest_framework.request import Request
 
 from monitoring import filters, hot, selectors
 from monitoring.api import base, lists, rows, shapes
+from monitoring.api.explicit import explicit
 from monitoring.figures import sentences
 from monitoring.models import Cluster, Endpoint, Node
 from monitoring.selectors import NodeState
@@ -26,7 +27,7 @@ class NodeView(base.ApiView):
 
     def get(self, request: Request, cluster: str, node: str) -> HttpResponse:
         state = state_of(cluster, node)
-        return base.respond(request, self.answer(state), version_of(state))
+        return base.respond(request, explicit(self.answer(state)), version_of(state))
 
     def answer(self, state: NodeState) -> Any:
         raise NotImplementedError

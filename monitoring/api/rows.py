@@ -4,22 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
-from django.db.models import F, Q, TextField, Value
-from django.db.models.expressions import Combinable, ExpressionWrapper
+import numpy as np
+from django.db.models import Q
+from django.db.models.expressions import ExpressionWrapper
 from django.db.models.fields import BooleanField
-from django.db.models.functions import NullIf
 from django.urls import reverse
+from numpy.typing import NDArray
 
 from monitoring import hot, selectors
 from monitoring.api import shapes
 from monitoring.models import NodeEvent
 
 Row = dict[str, Any]
-MadeOf = Callable[[Row, "Moment"], Any]
+Keys = Mapping[str, Any]
+"""What `Columns.needed` names, of one row."""
+
+
+class Seen(NamedTuple):
+    """How fresh what a row says is."""
+
+    last_seen: datetime
+    age: float
+    source: str
+    state: str
 
 
 class Moment(NamedTuple):
@@ -29,41 +41,53 @@ class Moment(NamedTuple):
     heard: Mapping[int, float]
     stale_after: float
 
-    def last_seen(self, node: int, stored: datetime) -> datetime:
+    def seen(self, node: int, stored: datetime) -> Seen:
+        """A node's freshness; `stored`: when the database heard of it."""
         heard = self.heard.get(node)
-        return stored if heard is None else datetime.fromtimestamp(round(heard, 3), UTC)
-
-    def age(self, node: int, stored: datetime) -> float:
-        seen = self.heard.get(node, stored.timestamp())
-        return max(0.0, round(self.now.timestamp() - seen, 3))
-
-    def source(self, node: int) -> str:
-        return "exporter" if node in self.heard else "store"
-
-    def state(self, node: int, stored: datetime) -> str:
-        if node not in self.heard:
-            return "no-data"
-        return "stale" if self.age(node, stored) > self.stale_after else "ok"
+        if heard is None:
+            age = (self.now - stored).total_seconds()
+            return Seen(stored, max(0.0, round(age, 3)), "store", "no-data")
+        age = max(0.0, round(self.now.timestamp() - heard, 3))
+        state = "stale" if age > self.stale_after else "ok"
+        return Seen(datetime.fromtimestamp(round(heard, 3), UTC), age, "exporter", state)
 
 
-def moment(now: datetime, clusters: Iterable[int]) -> Moment:
-    """Now, with what is heard of these clusters' nodes; a store that cannot be reached leaves all at "store"."""
+def moment(now: datetime, clusters: Iterable[int], nodes: Iterable[int] | None = None) -> Moment:
+    """Now, with what is heard of these clusters' nodes, or of `nodes` among them.
+
+    A store that cannot be reached leaves all at what the database has.
+    """
+    wanted = None if nodes is None else np.fromiter(nodes, np.int64)
+    heard: dict[int, float] = {}
     try:
-        store = hot.store()
-        blocks = [block for cluster in set(clusters) for block in store.cells(cluster)]
-        heard = {node: at for block in blocks for node, at in block.heard().items()}
+        for cluster in set(clusters):
+            for block in hot.store().cells(cluster):
+                heard.update(_heard(block, wanted))
     except hot.StoreError:
         heard = {}
     return Moment(now, heard, selectors.configuration.stale_after())
 
 
+def _heard(block: hot.Cells, wanted: NDArray[np.int64] | None) -> dict[int, float]:
+    if wanted is None:
+        return block.heard()
+    nodes, received = np.frombuffer(block.nodes, "<i4"), np.frombuffer(block.received, "<f8")
+    mask = np.isin(nodes, wanted)
+    return dict(zip(nodes[mask].tolist(), received[mask].tolist(), strict=True))
+
+
 class Columns(NamedTuple):
     """How the rows of a list come about: from columns of the database, or made of columns that are read anyway."""
 
-    stored: dict[str, Combinable]
-    made: dict[str, MadeOf]
+    stored: dict[str, Any]
+    """Column or expression by field."""
+    blank: frozenset[str]
+    """Fields whose "" is null."""
+    make: Callable[[Keys, Moment], Row]
+    made: tuple[str, ...]
+    """What `make` makes."""
     needed: dict[str, str]
-    """Columns by the names under which `made` finds them."""
+    """Columns by the names under which `make` finds them: `node` and `cluster` (keys) among them, if there are such."""
 
     def names(self) -> list[str]:
         return [*self.stored, *self.made]
@@ -72,63 +96,89 @@ class Columns(NamedTuple):
         """Only these fields."""
         if fields is None:
             return self
-        return Columns(
-            {name: each for name, each in self.stored.items() if name in fields},
-            {name: each for name, each in self.made.items() if name in fields},
-            self.needed,
+        return self._replace(
+            stored={name: each for name, each in self.stored.items() if name in fields},
+            made=tuple(name for name in self.made if name in fields),
         )
 
-    def expressions(self) -> list[Combinable]:
-        return [*self.stored.values(), *(F(column) for column in self.needed.values())]
+    def expressions(self) -> list[Any]:
+        return [*self.stored.values(), *self.needed.values()]
+
+    def moment(self, now: datetime, found: Sequence[Sequence[Any]]) -> Moment:
+        """What these rows are seen against."""
+        width, names = len(self.stored), list(self.needed)
+        if "node" not in names:
+            return Moment(now, {}, 0.0)
+        node, cluster = width + names.index("node"), width + names.index("cluster")
+        return moment(now, {each[cluster] for each in found}, {each[node] for each in found})
 
     def rows(self, found: Iterable[Sequence[Any]], seen: Moment) -> list[Row]:
         """The rows of what `expressions` selected."""
-        width = len(self.stored)
-        made = []
-        for each in found:
-            row: Row = dict(zip(self.stored, each, strict=False))
-            known = dict(zip(self.needed, each[width:], strict=True))
-            for name, make in self.made.items():
-                row[name] = make(known, seen)
-            made.append(row)
-        return made
+        return [self._row(each, seen) for each in found]
+
+    def _row(self, values: Sequence[Any], seen: Moment) -> Row:
+        row: Row = dict(zip(self.stored, values, strict=False))
+        for name in self.blank & row.keys():
+            row[name] = row[name] or None
+        if self.made:
+            made = self.make(dict(zip(self.needed, values[len(self.stored) :], strict=True)), seen)
+            row.update(made if len(made) == len(self.made) else {name: made[name] for name in self.made})
+        return row
 
 
 def columns(
     kind: type[msgspec.Struct],
     *,
     blank: Iterable[str],
-    renamed: Mapping[str, Combinable],
-    made: dict[str, MadeOf],
+    renamed: Mapping[str, Any],
+    make: Callable[[Keys, Moment], Row],
+    made: tuple[str, ...],
     needed: dict[str, str],
 ) -> Columns:
-    """Columns for a type: each field from the column of its name, unless renamed or made. "" in `blank` ones is null."""
-    stored: dict[str, Combinable] = {}
-    for name in kind.__struct_fields__:
-        if name in renamed:
-            stored[name] = renamed[name]
-        elif name not in made:
-            stored[name] = NullIf(F(name), Value(""), output_field=TextField()) if name in blank else F(name)
-    return Columns(stored, made, needed)
+    """Columns for a type: each field from the column of its name, unless it is renamed or made."""
+    stored = {name: renamed.get(name, name) for name in kind.__struct_fields__ if name not in made}
+    return Columns(stored, frozenset(blank), make, made, needed)
 
 
 def path(*parts: str) -> str:
     """An address of this API."""
-    return reverse("api:root") + "".join(f"{quote(part, safe='')}/" for part in parts)
+    return _root() + "".join(f"{quote(part, safe='')}/" for part in parts)
+
+
+@cache
+def _root() -> str:
+    return reverse("api:root")
+
+
+def of_node(cluster: str, node: str) -> str:
+    """The address of a node, as `path` makes it; lists have thousands of them."""
+    return f"{_root()}clusters/{cluster}/nodes/{quote(node, safe='')}/"
+
+
+def _of_node(keys: Keys, moment: Moment) -> Row:
+    seen = moment.seen(keys["node"], keys["last_seen"])
+    return {**seen._asdict(), "address": of_node(keys["slug"], keys["name"])}
+
+
+def _of_container(keys: Keys, moment: Moment) -> Row:
+    seen = moment.seen(keys["node"], keys["updated"])
+    address = of_node(keys["slug"], keys["name"])
+    return {"age": seen.age, "source": seen.source, "address": f"{address}containers/"}
 
 
 NODES = columns(
     shapes.NodeRow,
     blank=("uid", "topology_policy", "topology_scope", "cpu_policy", "memory_policy"),
-    renamed={"cluster": F("cluster__slug"), "topology": F("topology_id")},
-    made={
-        "last_seen": lambda row, seen: seen.last_seen(row["key"], row["last_seen"]),
-        "state": lambda row, seen: seen.state(row["key"], row["last_seen"]),
-        "source": lambda row, seen: seen.source(row["key"]),
-        "age": lambda row, seen: seen.age(row["key"], row["last_seen"]),
-        "address": lambda row, _seen: path("clusters", row["cluster"], "nodes", row["name"]),
+    renamed={"cluster": "cluster__slug", "topology": "topology_id"},
+    make=_of_node,
+    made=("last_seen", "age", "source", "state", "address"),
+    needed={
+        "node": "pk",
+        "cluster": "cluster_id",
+        "last_seen": "last_seen",
+        "slug": "cluster__slug",
+        "name": "name",
     },
-    needed={"key": "pk", "last_seen": "last_seen", "cluster": "cluster__slug", "name": "name"},
 )
 NODE_SORTS = {
     "name": "name",
@@ -165,17 +215,15 @@ CONTAINERS = columns(
         *("namespace", "pod", "pod_uid", "name", "runtime", "qos", "kind", "cpus", "cpu_nodes"),
         *("device_nodes", "pinning"),
     ),
-    renamed={"id": F("container_id"), "cluster": F("node__cluster__slug"), "node": F("node__name")},
-    made={
-        "age": lambda row, seen: seen.age(row["key"], row["updated"]),
-        "source": lambda row, seen: seen.source(row["key"]),
-        "address": lambda row, _seen: path("clusters", row["cluster"], "nodes", row["node"], "containers"),
-    },
+    renamed={"id": "container_id", "cluster": "node__cluster__slug", "node": "node__name"},
+    make=_of_container,
+    made=("age", "source", "address"),
     needed={
-        "key": "node_id",
+        "node": "node_id",
+        "cluster": "node__cluster_id",
         "updated": "updated",
-        "cluster": "node__cluster__slug",
-        "node": "node__name",
+        "slug": "node__cluster__slug",
+        "name": "node__name",
     },
 )
 CONTAINER_SORTS = {
@@ -204,12 +252,13 @@ ENDPOINTS = columns(
     shapes.EndpointRow,
     blank=("name", "error", "remedy", "conflict"),
     renamed={
-        "id": F("pk"),
-        "cluster": F("cluster__slug"),
-        "node": F("node__name"),
+        "id": "pk",
+        "cluster": "cluster__slug",
+        "node": "node__name",
         "has_token": ExpressionWrapper(~Q(token=""), output_field=BooleanField()),
     },
-    made={"address": lambda row, _seen: path("endpoints", str(row["key"]))},
+    make=lambda keys, _moment: {"address": path("endpoints", str(keys["key"]))},
+    made=("address",),
     needed={"key": "pk"},
 )
 ENDPOINT_SORTS = {name: name for name in ("url", "state", "last_ok", "failures", "name")} | {"id": "id"}
@@ -218,7 +267,8 @@ EVENTS = columns(
     shapes.EventRow,
     blank=(),
     renamed={},
-    made={"text": lambda row, _seen: str(NodeEvent.Code(row["code"]).label)},
+    make=lambda keys, _moment: {"text": str(NodeEvent.Code(keys["code"]).label)},
+    made=("text",),
     needed={"code": "code"},
 )
 EVENT_SORTS = {"at": "at"}
