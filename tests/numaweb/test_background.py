@@ -52,7 +52,8 @@ def test_every_line_of_the_schedule_is_a_task_for_a_known_queue() -> None:
 
 def test_every_line_expires_before_the_next_comes() -> None:
     for entry in celery.app.conf.beat_schedule.values():
-        assert 1 <= entry["options"]["expires"] < entry["schedule"]
+        options = entry["options"]
+        assert 1 <= options.get("expires", options.get("expire_seconds")) < entry["schedule"]
 
 
 @pytest.mark.parametrize(("distributed", "key"), [(False, "expires"), (True, "expire_seconds")])

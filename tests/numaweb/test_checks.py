@@ -7,9 +7,11 @@ from pytest_django.fixtures import Settings
 
 from numaweb import checks
 
+NONE_AT_ALL = {"DATABASE_URL": "", "REDIS_URL": ""}
+
 
 def found(*, settings: Settings, **values: Any) -> list[str]:
-    for name, value in values.items():
+    for name, value in {**NONE_AT_ALL, **values}.items():
         setattr(settings, name, value)
     return [f"{message.id} {message.msg}" for check in checks.ALL for message in check()]
 
