@@ -8,6 +8,8 @@ from numasim.files import Tree, lines
 from numasim.node import Node
 
 KIB = 1024
+ARM = {"Kunpeng-920": ("0x48", "0xd01"), "Neoverse-V2": ("0x41", "0xd4f")}
+"""Implementer and part number by which an Arm kernel tells a CPU."""
 
 
 def write_base(tree: Tree, node: Node) -> None:
@@ -75,9 +77,9 @@ def _cpuinfo(node: Node) -> str:
             f"processor\t: {cpu.id}\ncpu\t\t: {model}\nclock\t\t: 3000.000000MHz\n\n" for cpu in online
         )
     if arch == "aarch64":
-        return "".join(
-            f"processor\t: {cpu.id}\nBogoMIPS\t: 200.00\nCPU implementer\t: 0x48\n\n" for cpu in online
-        )
+        maker, part = ARM[model]
+        rows = f"BogoMIPS\t: 200.00\nCPU implementer\t: {maker}\nCPU architecture: 8\nCPU part\t: {part}\n"
+        return "".join(f"processor\t: {cpu.id}\n{rows}\n" for cpu in online)
     return "".join(
         f"processor\t: {cpu.id}\nmodel name\t: {model}\nphysical id\t: {cpu.socket}\ncore id\t\t: {cpu.core}\n\n"
         for cpu in online

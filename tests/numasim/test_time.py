@@ -35,7 +35,7 @@ def lived(spec: Spec, seed: int, root: Path, moments: Iterable[float]) -> dict[s
 
 
 def test_the_same_seed_gives_the_same_bytes_however_often_it_moved(place: Path) -> None:
-    for spec, step in ((EDGE, 11), (KUNPENG, 148)):
+    for spec, step in ((EDGE, 45), (KUNPENG, 148)):
         often = lived(spec, 7, place / f"{spec.name}-a", range(1, 901, step))
         seldom = lived(spec, 7, place / f"{spec.name}-b", [400.5, max(range(1, 901, step))])
         assert often == seldom
