@@ -29,7 +29,7 @@ def running(
     file = place / "announce.json"
     command = [sys.executable, "-m", "numasim", "run", "--dir", str(place / "c"), "--announce", str(file)]
     process = subprocess.Popen(
-        [*command, "--nodes", "2", "--models", "edge,laptop", "--period", "0.1", *more]
+        [*command, "--nodes", str(len(models.split(","))), "--models", models, "--period", "0.1"]
     )
     try:
         wait(file.exists)
