@@ -84,7 +84,9 @@ NOTES: dict[str, tuple[Promise, Promise, str]] = {
     ),
     "policy-contradiction": (
         gettext_lazy("The kubelet is asked for one policy and runs another"),
-        gettext_lazy("A changed policy takes effect only after the state file is removed and the kubelet restarted."),
+        gettext_lazy(
+            "A changed policy takes effect only after the state file is removed and the kubelet restarted."
+        ),
         "kubelet",
     ),
     "reader-problems": (
@@ -129,8 +131,13 @@ def crossing(note: Note) -> Told:
     cost = values.get("cost")
     detail = _("Crosses with: %(kinds)s.") % {"kinds": kinds}
     if cost is not None:
-        detail = _("Crosses with: %(kinds)s. About %(cost)s times the local access cost.") % {"kinds": kinds, "cost": f"{cost:.2f}"}
-    return Told(note.level, str(values.get("container", "")), detail, note.node, note.container_id, "containers")
+        detail = _("Crosses with: %(kinds)s. About %(cost)s times the local access cost.") % {
+            "kinds": kinds,
+            "cost": f"{cost:.2f}",
+        }
+    return Told(
+        note.level, str(values.get("container", "")), detail, note.node, note.container_id, "containers"
+    )
 
 
 def plain(note: Note) -> Told:
@@ -139,12 +146,16 @@ def plain(note: Note) -> Told:
     text, detail, tab = NOTES[note.code]
     words = sentences.filled(detail, note.values)
     remedy = sentences.remedy(str(note.values.get("remedy", "")))
-    return Told(note.level, sentences.filled(text, note.values), f"{words} {remedy}".strip(), note.node, "", tab)
+    return Told(
+        note.level, sentences.filled(text, note.values), f"{words} {remedy}".strip(), note.node, "", tab
+    )
 
 
 def components(parts: Iterable[Part]) -> list[Health]:
     """How the parts of the service do, in words."""
-    return [Health(part.name, part.state, str(PARTS.get(part.name, part.name)), health(part)) for part in parts]
+    return [
+        Health(part.name, part.state, str(PARTS.get(part.name, part.name)), health(part)) for part in parts
+    ]
 
 
 def health(part: Part) -> str:

@@ -83,7 +83,11 @@ def line(
 
 
 def layout(metric: str, *, several: bool) -> dict[str, Any]:
-    axis: dict[str, Any] = {"tickformat": FORMATS[metric], "rangemode": "tozero", "title": {"text": str(UNITS[metric])}}
+    axis: dict[str, Any] = {
+        "tickformat": FORMATS[metric],
+        "rangemode": "tozero",
+        "title": {"text": str(UNITS[metric])},
+    }
     if metric == "busy":
         axis["range"] = [0, 1.02]
     return {

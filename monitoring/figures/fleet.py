@@ -17,19 +17,18 @@ from monitoring import hot
 class Tile(Protocol):
     """One node of the fleet."""
 
-    name: str
-    slot: int
-    cells: int
-    topology_policy: str
-    state: Any
-    crossing: int | None
-
-
-class Planes(Protocol):
-    """A byte for each cell: a share in steps of `hot.UNIT`, 255 = unknown."""
-
-    pinned: Any
-    busy: Any
+    @property
+    def name(self) -> str: ...
+    @property
+    def slot(self) -> int: ...
+    @property
+    def cells(self) -> int: ...
+    @property
+    def topology_policy(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def crossing(self) -> int | None: ...
 
 
 class Overview(Protocol):
@@ -38,9 +37,7 @@ class Overview(Protocol):
     @property
     def tiles(self) -> Sequence[Tile]: ...
     @property
-    def planes(self) -> Planes: ...
-    @property
-    def policies(self) -> dict[str, int]: ...
+    def planes(self) -> hot.Planes: ...
 
 
 ORDER = ("single-numa-node", "restricted", "best-effort", "none")

@@ -19,7 +19,10 @@ SOURCES: dict[str, Promise] = {
 }
 # Fields that decide where containers sit: what each is for, and the kubelet's default.
 FIELDS: dict[str, tuple[Promise, str]] = {
-    "topologyManagerPolicy": (_("Whether CPUs, memory and devices of a container must share a NUMA node"), "none"),
+    "topologyManagerPolicy": (
+        _("Whether CPUs, memory and devices of a container must share a NUMA node"),
+        "none",
+    ),
     "topologyManagerScope": (_("What is aligned: each container alone, or the pod as a whole"), "container"),
     "topologyManagerPolicyOptions": (_("Finer rules of the topology manager"), ""),
     "cpuManagerPolicy": (_("static gives whole CPUs to Guaranteed containers; none pins nobody"), "none"),
@@ -63,7 +66,9 @@ def row(field: str, setting: Setting | None, in_force: str | None, *, told: bool
     asked = shown(setting.value) if setting else default
     source = setting.source if setting else "default"
     where = (setting.where or "") if setting else ""
-    return Row(field, text, asked, SOURCES[source], where, told, in_force or "", bool(in_force) and in_force != asked)
+    return Row(
+        field, text, asked, SOURCES[source], where, told, in_force or "", bool(in_force) and in_force != asked
+    )
 
 
 def shown(value: object) -> str:

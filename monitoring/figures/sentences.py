@@ -179,22 +179,40 @@ CAUSES: dict[str, Promise] = {
 CAUSE_REMEDIES: dict[str, Promise] = {
     "never-heard": gettext_lazy("Start numa-exporter on the node and add its address to the cluster."),
     "endpoint-missing": gettext_lazy("Add the exporter's address to the cluster again."),
-    "endpoint-disabled": gettext_lazy("An administrator can switch it on in the administration, under endpoints."),
-    "cluster-disabled": gettext_lazy("An administrator can switch it on in the administration, under clusters."),
-    "not-collected": gettext_lazy("Check that a worker runs and takes the queue “collect”, and that beat runs."),
-    "store-unreachable": gettext_lazy("Check that Redis runs and that its address is right; it is tried again by itself."),
+    "endpoint-disabled": gettext_lazy(
+        "An administrator can switch it on in the administration, under endpoints."
+    ),
+    "cluster-disabled": gettext_lazy(
+        "An administrator can switch it on in the administration, under clusters."
+    ),
+    "not-collected": gettext_lazy(
+        "Check that a worker runs and takes the queue “collect”, and that beat runs."
+    ),
+    "store-unreachable": gettext_lazy(
+        "Check that Redis runs and that its address is right; it is tried again by itself."
+    ),
 }
 REMEDIES: dict[str, Promise] = {
-    "check-exporter-runs": gettext_lazy("Check that numa-exporter runs on that node and listens at this address."),
-    "check-network": gettext_lazy("Check the network, the firewall and the network policies between numaweb and the node."),
-    "set-token": gettext_lazy("Set the bearer token of this endpoint to the one that the exporter was started with."),
+    "check-exporter-runs": gettext_lazy(
+        "Check that numa-exporter runs on that node and listens at this address."
+    ),
+    "check-network": gettext_lazy(
+        "Check the network, the firewall and the network policies between numaweb and the node."
+    ),
+    "set-token": gettext_lazy(
+        "Set the bearer token of this endpoint to the one that the exporter was started with."
+    ),
     "check-address": gettext_lazy("Check the address: something else than numa-exporter answers there."),
     "use-final-address": gettext_lazy("Use the address that it redirects to; redirects are not followed."),
     "check-exporter": gettext_lazy("Check the exporter's log: its answer is larger than it can be."),
     "check-exporter-version": gettext_lazy("Bring the exporter and numaweb to neighbouring versions."),
     "fix-address": gettext_lazy("Correct the address of this endpoint in the administration."),
-    "check-certificate": gettext_lazy("Check the exporter's certificate and the authority that numaweb trusts."),
-    "renew-machine-id": gettext_lazy("Give the cloned machine an own machine-id (systemd-machine-id-setup) and restart it."),
+    "check-certificate": gettext_lazy(
+        "Check the exporter's certificate and the authority that numaweb trusts."
+    ),
+    "renew-machine-id": gettext_lazy(
+        "Give the cloned machine an own machine-id (systemd-machine-id-setup) and restart it."
+    ),
     "remove-duplicate": gettext_lazy("Remove one of the two addresses, or give each machine its own name."),
     "see-exporter-log": gettext_lazy("Look at the exporter's log on that node."),
 }

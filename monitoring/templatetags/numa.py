@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from monitoring import selectors
-from monitoring.figures import drawing, sentences, words
+from monitoring.figures import cookies, drawing, sentences, words
 from monitoring.models import NodeEvent
 from numacore.cpuset import CpuSet
 from numacore.diagnosis import Reason
@@ -29,22 +29,27 @@ MOST_NAMED = 3
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
+def missing(value: object) -> bool:
+    """Whether nobody knows it: None, or what a template makes of an attribute of None."""
+    return value is None or value == ""
+
+
 @register.filter
 def known(value: object) -> object:
     """The value, or `unknown` where nobody knows it."""
-    return _("unknown") if value is None or value == "" else value
+    return _("unknown") if missing(value) else value
 
 
 @register.filter
 def whole(value: float | None) -> str:
     """A number with the digits grouped as the language does."""
-    return _("unknown") if value is None else number_format(value, 0, force_grouping=True)
+    return _("unknown") if value is None or missing(value) else number_format(value, 0, force_grouping=True)
 
 
 @register.filter
 def amount(value: float | None) -> str:
     """A number with one decimal where it has any."""
-    if value is None:
+    if value is None or missing(value):
         return _("unknown")
     return number_format(value, 0 if abs(value - round(value)) < 0.05 else 1, force_grouping=True)
 
@@ -52,19 +57,19 @@ def amount(value: float | None) -> str:
 @register.filter
 def share(value: float | None) -> str:
     """A share, 0 to 1, as a percentage."""
-    return _("unknown") if value is None else f"{number_format(value * 100, 0)}%"
+    return _("unknown") if value is None or missing(value) else f"{number_format(value * 100, 0)}%"
 
 
 @register.filter
 def times(value: float | None) -> str:
     """A cost, 1 = all local."""
-    return _("unknown") if value is None else f"{number_format(value, 2)} ×"
+    return _("unknown") if value is None or missing(value) else f"{number_format(value, 2)} ×"
 
 
 @register.filter
 def size(value: float | None) -> str:
     """Bytes in binary units."""
-    if value is None:
+    if value is None or missing(value):
         return _("unknown")
     scaled, unit = float(value), 0
     while abs(scaled) >= 1024 and unit < len(UNITS) - 1:
@@ -107,9 +112,9 @@ def numbers(ids: tuple[int, ...] | list[int]) -> str:
 
 
 @register.filter
-def configured(pools: Iterable[HugePages]) -> list[HugePages]:
+def configured(pools: Iterable[HugePages] | None) -> list[HugePages]:
     """Sizes of huge pages of which there are some, or nobody knows."""
-    return [each for each in pools if each.total != 0]
+    return [each for each in pools or () if each.total != 0]
 
 
 @register.filter
@@ -129,7 +134,9 @@ def icon(name: str, label: str = "") -> SafeString:
     """An icon of the sprite; without a label it is decoration."""
     href = f"{static('icons.svg')}#{name}"
     if label:
-        return format_html('<svg class="icon" role="img" aria-label="{}"><use href="{}"></use></svg>', label, href)
+        return format_html(
+            '<svg class="icon" role="img" aria-label="{}"><use href="{}"></use></svg>', label, href
+        )
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}"></use></svg>', href)
 
 
@@ -165,7 +172,13 @@ def summary(parts: Mapping[int, float]) -> str:
 
 def _bar(place: int, node: int, part: float, width: float) -> dict[str, Any]:
     height = round(max(1.5, part * 16), 1) if part > 0 else 0
-    return {"x": round(place * (width + 2), 1), "width": round(width, 1), "y": 16 - height, "height": height, "node": node}
+    return {
+        "x": round(place * (width + 2), 1),
+        "width": round(width, 1),
+        "y": 16 - height,
+        "height": height,
+        "node": node,
+    }
 
 
 @register.inclusion_tag("numa/meter.html")
@@ -193,13 +206,22 @@ PARENTS = {"node": "monitoring"}
 
 @register.simple_tag(takes_context=True)
 def menu_links(context: template.Context) -> list[Link]:
-    """The menu for this person; entries of a cluster lead to the one that is looked at, else to the first."""
-    cluster = context.get("cluster") or next(iter(selectors.clusters()), None)
-    slug = getattr(getattr(cluster, "cluster", cluster), "slug", None)
+    """The menu for this person; entries of a cluster lead to the one that is looked at, or was last."""
+    menu = context.get("menu") or []
+    slug = _cluster(context)
     match = getattr(context.get("request"), "resolver_match", None)
     name = match.url_name if match else ""
     here = PARENTS.get(name, name)
-    return [_link(slot, slug, here) for slot in context.get("menu", []) if slug or not slot.per_cluster]
+    return [_link(slot, slug, here) for slot in menu if slug or not slot.per_cluster]
+
+
+def _cluster(context: template.Context) -> str | None:
+    cluster = context.get("cluster")
+    if cluster is not None:
+        return str(cluster.slug)
+    known = [each.cluster.slug for each in context.get("clusters") or selectors.clusters()]
+    last = context["request"].COOKIES.get(cookies.LAST_CLUSTER)
+    return last if last in known else next(iter(known), None)
 
 
 def _link(slot: Any, slug: str | None, here: str | None) -> Link:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.contrib.auth.mixins import PermissionRequiredMixin
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.urls import reverse
@@ -13,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from django.views.generic import TemplateView, View
 
 from monitoring import selectors
+from monitoring.figures import cookies
 from monitoring.models import Cluster
 
 MENU_PATH = (gettext_lazy("Computing Power Optimization Center"), gettext_lazy("NUMA affinity scheduling"))
@@ -66,6 +69,18 @@ class ClusterView(Reader):
 
 class ClusterPage(ClusterView, Page):
     """A page about one cluster."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = super().dispatch(request, *args, **kwargs)
+        if request.COOKIES.get(cookies.LAST_CLUSTER) != self.slug and response.status_code == HTTPStatus.OK:
+            response.set_cookie(
+                cookies.LAST_CLUSTER,
+                self.slug,
+                httponly=True,
+                samesite="Lax",
+                secure=settings.SESSION_COOKIE_SECURE,
+            )
+        return response
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         here = {"cluster": self.cluster, "sockets": self.sockets()}

@@ -25,9 +25,7 @@ class History(NodeView):
         end = timezone.now()
         start = end - timedelta(seconds=charts.RANGES[charts.range_of(request.GET.get("range"))])
         node = self.row()
-        found = {
-            metric: selectors.history(node, metric, start, end, MOST_POINTS) for metric in charts.TITLES
-        }
+        found = {metric: selectors.history(node, metric, start, end, MOST_POINTS) for metric in charts.TITLES}
         return JsonResponse({"charts": {metric: answer(metric, series) for metric, series in found.items()}})
 
 

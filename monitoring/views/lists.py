@@ -15,19 +15,57 @@ from django_filters import FilterSet
 
 from monitoring import filters, selectors, tables
 from monitoring.figures import fleet
-from monitoring.models import Cluster, Container, Node
+from monitoring.models import Cluster
 from monitoring.views import exports
 from monitoring.views.base import ClusterPage, ClusterView
 
 NODE_COLUMNS = (
-    *("name", "uid", "sockets", "numa_nodes", "cpus", "memory_total", "memory_used", "cpu_requested", "cpu_allocatable"),
-    *("cpu_allocation", "memory_allocation", "busy", "pinned", "pinnable", "topology_policy", "topology_scope"),
+    *(
+        "name",
+        "uid",
+        "sockets",
+        "numa_nodes",
+        "cpus",
+        "memory_total",
+        "memory_used",
+        "cpu_requested",
+        "cpu_allocatable",
+    ),
+    *(
+        "cpu_allocation",
+        "memory_allocation",
+        "busy",
+        "pinned",
+        "pinnable",
+        "topology_policy",
+        "topology_scope",
+    ),
     *("cpu_policy", "memory_policy", "containers", "exclusive_containers", "crossing", "crossing_unknown"),
     *("worst_cost", "last_seen"),
 )
 CONTAINER_COLUMNS = (
-    *("node__name", "namespace", "pod", "name", "container_id", "runtime", "qos", "kind", "cpus", "cpu_count"),
-    *("cpu_nodes", "memory_nodes", "device_nodes", "locality", "cost", "remote_pages", "crossing", "cross_cpu"),
+    *(
+        "node__name",
+        "namespace",
+        "pod",
+        "name",
+        "container_id",
+        "runtime",
+        "qos",
+        "kind",
+        "cpus",
+        "cpu_count",
+    ),
+    *(
+        "cpu_nodes",
+        "memory_nodes",
+        "device_nodes",
+        "locality",
+        "cost",
+        "remote_pages",
+        "crossing",
+        "cross_cpu",
+    ),
     *("cross_memory", "cross_device", "cpu_use", "memory", "pinning", "updated"),
 )
 
@@ -64,7 +102,9 @@ class ContainerRows:
     cluster: Cluster
 
     def filtered(self) -> filters.ContainerFilter:
-        return filters.ContainerFilter(self.request.GET, selectors.containers(self.cluster), request=self.request)
+        return filters.ContainerFilter(
+            self.request.GET, selectors.containers(self.cluster), request=self.request
+        )
 
 
 class ListPage(ClusterPage):
@@ -83,8 +123,7 @@ class ListPage(ClusterPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found = self.filtered()
-        table = self.table_class(found.qs)
-        django_tables2.RequestConfig(self.request, paginate={"per_page": self.page_size()}).configure(table)
+        table = self.paged(self.table_class(found.qs))
         return super().get_context_data(
             filter=found,
             chips=self.chips(found),
@@ -96,6 +135,13 @@ class ListPage(ClusterPage):
             query=self.kept_query(),
             **kwargs,
         )
+
+    def paged(self, table: django_tables2.Table) -> django_tables2.Table:
+        """The page and the order of the address; nonsense in it means the first page, and a size from our list."""
+        django_tables2.RequestConfig(self.request, paginate=False).configure(table)
+        table.paginate(per_page=self.page_size())
+        table.page = table.paginator.get_page(self.request.GET.get("page"))
+        return table
 
     def chips(self, found: FilterSet) -> list[Chip]:
         """Filters of the address, each with the address that leaves it out."""
@@ -138,7 +184,9 @@ class Monitoring(NodeRows, ListPage):
     table_class = tables.NodeTable
     nothing = (
         _("No node has been heard of yet"),
-        _("Start numa-exporter on a node and add its address to this cluster; it appears here with its first answer."),
+        _(
+            "Start numa-exporter on a node and add its address to this cluster; it appears here with its first answer."
+        ),
     )
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -155,7 +203,9 @@ class Containers(ContainerRows, ListPage):
     table_class = tables.ContainerTable
     nothing = (
         _("No container is known yet"),
-        _("Containers appear with the first answer of an exporter. Without any, look at the component status of the overview."),
+        _(
+            "Containers appear with the first answer of an exporter. Without any, look at the component status of the overview."
+        ),
     )
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -37,10 +38,11 @@ PARTS = {"topology": "picks", "containers": "containers"}
 PART_NAMES = ("said", *PARTS.values())
 DRAWN = ("topology", "distances", "containers")
 EVENTS_PER_PAGE = 50
-ORDERS = {
+KINDS = ("exclusive", "narrowed", "floating", None)
+ORDERS: dict[str, Callable[[ContainerReport], tuple[Any, ...]]] = {
     "cost": lambda each: (each.cost is None, -(each.cost or 0)),
-    "name": drawing.title,
-    "class": lambda each: ("exclusive", "narrowed", "floating", None).index(each.kind),
+    "name": lambda each: (drawing.title(each),),
+    "class": lambda each: (KINDS.index(each.kind),),
     "locality": lambda each: (each.locality is None, each.locality or 0),
 }
 
@@ -95,7 +97,11 @@ class NodePage(NodeView, ClusterPage):
 
     def crumbs(self) -> list[Crumb]:
         way = super().crumbs()[:-1]
-        return [*way, Crumb(_("Cluster NUMA monitoring"), self.address("monitoring")), Crumb(self.state.node.name)]
+        return [
+            *way,
+            Crumb(_("Cluster NUMA monitoring"), self.address("monitoring")),
+            Crumb(self.state.node.name),
+        ]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         state = self.state

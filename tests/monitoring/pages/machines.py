@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
 
 from numacore.cpuset import CpuSet, union
 from numacore.facts import Facts
@@ -16,7 +19,13 @@ GIB = 1024**3
 
 
 def topology(
-    *, sockets: int, numa: int, cores: int, threads: int, l3: int = 1, distances: Mapping[str, int] | None = None
+    *,
+    sockets: int,
+    numa: int,
+    cores: int,
+    threads: int,
+    l3: int = 1,
+    distances: Mapping[str, int] | None = None,
 ) -> Topology:
     """`numa` NUMA nodes a socket, `cores` cores and `l3` last level caches a NUMA node; sibling threads lie apart."""
     far = {"socket": 12, "other": 20, **(distances or {})}
@@ -118,7 +127,9 @@ def memory(of: Topology, size: int = 128 * GIB) -> dict[int, MemoryUse]:
     for place, node in enumerate(of.numa_ids):
         free = int(size * (place + 1) / (len(of.numa_ids) + 2))
         huge = (HugePages(2 * 1024**2, 4096, 1024),) if place == 0 else ()
-        found[node] = MemoryUse(size, free, size - free, int((size - free) * 0.3), int((size - free) * 0.5), huge)
+        found[node] = MemoryUse(
+            size, free, size - free, int((size - free) * 0.3), int((size - free) * 0.5), huge
+        )
     return found
 
 
@@ -128,7 +139,9 @@ def server(of: Topology, *, phase: float = 0.0) -> Facts:
     near = [cpu for cpu in of.nodes[0].cpus if cpu > 1]
     owned = CpuSet(near[: max(1, len(near) // 2)])
     free = of.online - owned - CpuSet([0, 1])
-    spread = union(CpuSet(list(node.cpus & free)[:2]) for node in (of.nodes[len(of.nodes) // 2], of.nodes[-1]))
+    spread = union(
+        CpuSet(list(node.cpus & free)[:2]) for node in (of.nodes[len(of.nodes) // 2], of.nodes[-1])
+    )
     pool = of.online - owned - spread - CpuSet([0, 1])
     everything = pool | CpuSet([0, 1])
     containers = (
@@ -161,7 +174,7 @@ def server(of: Topology, *, phase: float = 0.0) -> Facts:
     )
     weights = [[0.62, 0.0], [0.5, 0.5], [0.3, 0.7], [0.5, 0.5], [0.9, 0.1]]
     sizes = [48 * GIB, 20 * GIB, 3 * GIB, 900 * 1024**2, 12 * GIB]
-    pages = {
+    pages: dict[int, tuple[int | None, ...]] = {
         node: tuple(
             int(size * (weight[0] if place == 0 else (1 - weight[0]) / max(1, len(ids) - 1)))
             for size, weight in zip(sizes, weights, strict=True)
@@ -178,7 +191,7 @@ def server(of: Topology, *, phase: float = 0.0) -> Facts:
     return Facts(
         topology=of,
         attributes=Attributes(
-            memory={node: 128 * GIB for node in ids},
+            memory=dict.fromkeys(ids, 128 * GIB),
             devices=(
                 Device("0000:81:00.0", "network", ids[-1], ("eth2",), "15b3:1017", "mlx5_core"),
                 Device("0000:01:00.0", "storage", ids[0], ("nvme0n1",), "144d:a808", "nvme"),
@@ -195,3 +208,11 @@ def server(of: Topology, *, phase: float = 0.0) -> Facts:
         usage=usage,
         rates=Rates(2.0, busy(of, phase), uses, {}),
     )
+
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def replaced(of: S, **changes: object) -> S:
+    """The same with other fields."""
+    return msgspec.structs.replace(of, **changes)

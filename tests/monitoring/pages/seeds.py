@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 from django.utils import timezone
@@ -64,7 +65,10 @@ def summary(of: NodeReport) -> dict[str, object]:
         "sockets": len({cpu.socket for cpu in of.cpus}),
         "numa_nodes": len(of.numa),
         "cpus": len(of.cpus),
-        **{f"cpus_{name}": owners.get(name, 0) for name in ("exclusive", "reserved", "shared", "offline", "unknown")},
+        **{
+            f"cpus_{name}": owners.get(name, 0)
+            for name in ("exclusive", "reserved", "shared", "offline", "unknown")
+        },
         "cpus_idle": sum(1 for cpu in of.cpus if cpu.occupied is False),
         "memory_total": of.memory_total,
         "memory_used": of.memory_used,
@@ -119,13 +123,15 @@ def container(row: Node, of: ContainerReport) -> Container:
     )
 
 
-def live(row: Node, facts: Facts, made: NodeReport, heard: float, problems: tuple[wire.Problem, ...] = ()) -> None:
+def live(
+    row: Node, facts: Facts, made: NodeReport, heard: float, problems: tuple[wire.Problem, ...] = ()
+) -> None:
     """The newest answer of a node, and its cells."""
     assert facts.usage is not None
     assert facts.usage.cpu is not None
     containers = wire.Packed(wire.Containers(facts.containers))
     usage = wire.Packed(replaced(facts.usage, containers.hash))
-    parts = {
+    parts: dict[str, wire.Packed[Any]] = {
         wire.MACHINE: wire.Packed(wire.Machine(facts.topology, facts.attributes)),
         wire.KUBELET: wire.Packed(facts.kubelet),
         wire.CONTAINERS: containers,
@@ -164,7 +170,10 @@ def cells(row: Node, of: NodeReport, heard: float) -> Cells:
     def byte(part: float | None) -> int:
         return hot.UNKNOWN if part is None else round(part * hot.UNIT)
 
-    pinned = [byte(None if not numa.pinnable or numa.pinned is None else numa.pinned / numa.pinnable) for numa in of.numa]
+    pinned = [
+        byte(None if not numa.pinnable or numa.pinned is None else numa.pinned / numa.pinnable)
+        for numa in of.numa
+    ]
     return Cells(
         taken=heard,
         nodes=np.array([row.pk], "<i4").tobytes(),
@@ -174,3 +183,8 @@ def cells(row: Node, of: NodeReport, heard: float) -> Cells:
         pinned=bytes(pinned),
         busy=bytes(byte(numa.busy) for numa in of.numa),
     )
+
+
+def now() -> float:
+    """This moment, as the hot store counts."""
+    return time.time()

@@ -1,0 +1,150 @@
+"""The lists of nodes and containers: filter, order, pages and exports, all in the address."""
+
+import csv
+import json
+import re
+
+import pytest
+from django.test import Client
+
+from monitoring.models import Cluster, Container, Node
+from tests.monitoring.pages.conftest import POSTGRES
+
+NODES, CONTAINERS = "/c/east/monitoring/", "/c/east/containers/"
+
+
+def text(client: Client, path: str, **query: str) -> str:
+    return client.get(path, query).content.decode()
+
+
+def names(page: str) -> list[str]:
+    return re.findall(r'<td><a href="/c/east/nodes/([^/"]+)/"', page)
+
+
+def test_it_has_the_columns_of_the_documents(east: Cluster, as_viewer: Client) -> None:
+    head = text(as_viewer, NODES).split("<thead>")[1].split("</thead>")[0]
+    found = [re.sub(r"<[^>]+>|[▲▼\s]+", " ", cell).strip() for cell in head.split("</th>")]
+    wanted = ["Node", "NUMA nodes", "CPUs", "Memory", "CPU allocation", "Memory allocation", "Busy"]
+    assert found[:-1] == [*wanted, "Topology policy", "Containers", "Cross-NUMA containers", "Age"]
+
+
+def test_it_sorts_numbers_as_numbers_and_unknown_ones_last(east: Cluster, as_viewer: Client) -> None:
+    Node.objects.filter(name="solo").update(cpus=None)
+    assert names(text(as_viewer, NODES, sort="cpus")) == ["silent", "node-07", "solo"]
+    assert names(text(as_viewer, NODES, sort="-cpus")) == ["node-07", "silent", "solo"]
+
+
+def test_it_says_which_column_orders(east: Cluster, as_viewer: Client) -> None:
+    page = text(as_viewer, NODES, sort="-cpus")
+    assert page.count('aria-sort="descending"') == 1
+
+
+def test_it_shows_filters_as_chips_that_can_be_taken_off(east: Cluster, as_viewer: Client) -> None:
+    page = text(as_viewer, NODES, topology_policy="single-numa-node", crossing="true", q="node")
+    assert names(page) == ["node-07"]
+    assert 'href="?topology_policy=single-numa-node&amp;crossing=true"' in page
+
+
+def test_it_says_so_when_nothing_matches(east: Cluster, as_viewer: Client) -> None:
+    assert "Nothing matches these filters" in text(as_viewer, NODES, q="nowhere")
+
+
+def test_it_names_a_filter_that_cannot_be_read(east: Cluster, as_viewer: Client) -> None:
+    assert "Select a valid choice" in text(as_viewer, NODES, crossing="perhaps")
+
+
+@pytest.mark.parametrize("path", [NODES, CONTAINERS])
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"page": "99999"},
+        {"page": "x"},
+        {"page": "0"},
+        {"per_page": "1000000"},
+        {"per_page": "-1"},
+        {"sort": "nonsense"},
+        {"sort": "password"},
+        {"q": "\0"},
+        {"q": "x" * 5000},
+        {"q": "'; drop table--"},
+        {"q": "%_\\"},
+    ],
+)
+def test_it_survives_a_strange_address(
+    path: str, query: dict[str, str], east: Cluster, as_viewer: Client
+) -> None:
+    assert as_viewer.get(path, query).status_code == 200
+
+
+def many(cluster: Cluster, count: int) -> None:
+    node = Node.objects.get(cluster=cluster, name="node-07")
+    row = Container.objects.get(node=node, container_id=POSTGRES)
+    copies: list[Container] = []
+    for number in range(count):
+        copy = Container(**fields(row))
+        copy.container_id, copy.pod = f"many-{number:06d}", f"many-{number:06d}"
+        copies.append(copy)
+    Container.objects.bulk_create(copies)
+
+
+def fields(row: Container) -> dict[str, object]:
+    return {
+        field.attname: getattr(row, field.attname)
+        for field in row._meta.concrete_fields
+        if field.attname != "id"
+    }
+
+
+def test_it_pages_through_ten_thousand_rows(east: Cluster, as_viewer: Client) -> None:
+    many(east, 10_000)
+    page = text(as_viewer, CONTAINERS, q="many-", per_page="100", page="100", sort="name")
+    assert "9901 to 10000 of 10,000" in page
+    assert page.count("<tr>") == 101
+    assert "many-009999" in page
+
+
+def test_it_offers_ten_twenty_fifty_and_a_hundred_rows(east: Cluster, as_viewer: Client) -> None:
+    many(east, 120)
+    for size in (10, 20, 50, 100):
+        assert text(as_viewer, CONTAINERS, per_page=str(size)).count("<tr>") == size + 1
+
+
+def test_it_leads_from_a_container_to_its_node_with_it_selected(east: Cluster, as_viewer: Client) -> None:
+    page = text(as_viewer, CONTAINERS, q="postgres")
+    assert f"/c/east/nodes/node-07/?tab=containers&amp;container={POSTGRES}" in page
+
+
+def test_it_filters_containers_by_what_crosses(east: Cluster, as_viewer: Client) -> None:
+    page = text(as_viewer, CONTAINERS, cross="device", node="node-07")
+    assert "postgres-0" in page
+    assert "ranker-5f7c" not in page
+
+
+def test_it_sends_only_the_list_when_a_script_asks(east: Cluster, as_viewer: Client) -> None:
+    page = as_viewer.get(NODES, {"q": "solo"}, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in page
+    assert names(page) == ["solo"]
+
+
+def test_it_exports_what_is_filtered(east: Cluster, as_viewer: Client) -> None:
+    answer = as_viewer.get("/c/east/monitoring/nodes.csv", {"q": "node", "sort": "-cpus"})
+    assert answer["Content-Disposition"] == 'attachment; filename="east-nodes.csv"'
+    rows = list(csv.DictReader(answer.content.decode().splitlines()))
+    assert [row["name"] for row in rows] == ["node-07"]
+    assert rows[0]["cpus"] == "128"
+
+
+def test_it_exports_unknown_as_empty_and_as_null(east: Cluster, as_viewer: Client) -> None:
+    Node.objects.update(busy=None)
+    rows = csv.DictReader(as_viewer.get("/c/east/monitoring/nodes.csv").content.decode().splitlines())
+    assert {row["busy"] for row in rows} == {""}
+    found = json.loads(as_viewer.get("/c/east/monitoring/nodes.json").content)
+    assert {row["busy"] for row in found} == {None}
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
+def test_it_exports_no_formula(start: str, east: Cluster, as_viewer: Client) -> None:
+    Container.objects.filter(container_id=POSTGRES).update(pod=f"{start}HYPERLINK(1)")
+    answer = as_viewer.get("/c/east/containers/containers.csv", {"q": "HYPERLINK"})
+    (row, *_) = csv.DictReader(answer.content.decode().splitlines())
+    assert row["pod"] == f"'{start}HYPERLINK(1)"

@@ -1,0 +1,165 @@
+"""A node's page: from a slow application to the reason in two clicks."""
+
+import json
+import re
+
+import pytest
+from django.test import Client
+
+from monitoring.models import Cluster, Endpoint, Node
+from numacore import wire
+from numacore.cpuset import CpuSet
+from numacore.kubeletstate import CpuManagerState
+from numacore.report import node_report
+from tests.monitoring.pages import machines, seeds
+from tests.monitoring.pages.conftest import CART, POSTGRES
+
+
+def page(client: Client, node: str = "node-07", **query: str) -> str:
+    return client.get(f"/c/east/nodes/{node}/", query).content.decode()
+
+
+def row(text: str, container: str) -> str:
+    return text.split(f'<tbody data-container="{container}">')[1].split("</tbody>")[0]
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
+
+
+def test_it_answers_in_its_first_sentence(east: Cluster, as_viewer: Client) -> None:
+    text = page(as_viewer)
+    assert "2 containers reach across NUMA nodes." in text
+    assert "Worst is ml-serve / ranker-5f7c / worker: its CPUs are on NUMA 2, 3." in text
+    assert "67% of its memory lies on NUMA 0, 1." in text
+
+
+def test_it_says_that_nothing_can_cross_on_one_numa_node(east: Cluster, as_viewer: Client) -> None:
+    assert "This machine has one NUMA node." in page(as_viewer, "solo")
+    assert "there is no distance to show" in page(as_viewer, "solo", tab="distances")
+
+
+def test_it_shows_where_a_container_is_and_why(east: Cluster, as_viewer: Client) -> None:
+    found = plain(row(page(as_viewer, tab="containers"), POSTGRES))
+    assert "2-16 (15)" in found
+    assert "0: 100%" in found  # its CPUs
+    assert "0: 62%" in found  # its memory
+    assert "→ NUMA 3" in found  # its device
+    assert "62%" in found
+    assert "Pinned: the kubelet gave it 15 CPUs of its own." in found
+    assert "memory manager policy of this node is None" in found
+
+
+def test_it_says_why_a_container_is_not_pinned(east: Cluster, as_viewer: Client) -> None:
+    found = plain(row(page(as_viewer, tab="containers"), CART))
+    assert "Not pinned: it asks for 1.5 CPUs, and only whole CPUs can be owned." in found
+    assert "Ask for a whole number of CPUs, as request and as limit." in found
+
+
+def test_it_lists_all_containers_and_not_only_pinned_ones(east: Cluster, as_viewer: Client) -> None:
+    assert page(as_viewer, tab="containers").count("<tbody data-container=") == 5
+
+
+@pytest.mark.parametrize(
+    ("order", "first"), [("cost", "ranker-5f7c"), ("name", "ranker-5f7c"), ("locality", "ranker-5f7c")]
+)
+def test_it_orders_containers(order: str, first: str, east: Cluster, as_viewer: Client) -> None:
+    text = page(as_viewer, tab="containers", order=order)
+    assert first in text.split("<tbody data-container=")[1]
+
+
+def test_it_names_what_the_kubelet_is_asked_for_and_by_whom(east: Cluster, as_viewer: Client) -> None:
+    text = plain(page(as_viewer, tab="kubelet"))
+    assert "topologyManagerPolicy" in text
+    assert "single-numa-node drop-in file /etc/kubernetes/kubelet.conf.d/10-numa.conf" in text
+    assert "0-1 command line --reserved-cpus" in text
+    assert (
+        "memoryManagerPolicy Static ties the memory of Guaranteed pods to NUMA nodes None default None"
+        in text
+    )
+
+
+def test_it_says_when_something_else_is_in_force(east: Cluster, as_viewer: Client) -> None:
+    of = machines.topology(sockets=2, numa=1, cores=4, threads=1)
+    facts = machines.server(of)
+    kubelet = machines.kubelet(of.online - CpuSet([0, 1]), cpu_state=CpuManagerState("none", of.online, {}))
+    seeds.node(east, "odd", machines.replaced(facts, kubelet=kubelet))
+    text = plain(page(as_viewer, "odd", tab="kubelet"))
+    assert "asked for the CPU manager policy static, but none is in force" in text
+    assert "not what is asked for" in text
+
+
+def test_it_shows_distances_as_a_table(east: Cluster, as_viewer: Client) -> None:
+    table = page(as_viewer, tab="distances").split('<table class="nw-distances">')[1].split("</table>")[0]
+    cells = re.findall(r"<td class=[^>]*>([^<]*)</td>", table)
+    assert [cells[i : i + 4] for i in range(0, 16, 4)] == [
+        ["10", "12", "20", "20"],
+        ["12", "10", "20", "20"],
+        ["20", "20", "10", "12"],
+        ["20", "20", "12", "10"],
+    ]
+
+
+def test_it_shows_an_unknown_distance_as_such(east: Cluster, as_viewer: Client) -> None:
+    of = machines.topology(sockets=2, numa=1, cores=4, threads=1)
+    blind = machines.replaced(of, nodes=tuple(machines.replaced(node, distances=None) for node in of.nodes))
+    seeds.node(east, "blind", machines.server(blind))
+    assert page(as_viewer, "blind", tab="distances").count(">?</td>") == 4
+
+
+def test_it_tells_the_age_and_cause_of_old_data_with_a_remedy(east: Cluster, as_viewer: Client) -> None:
+    Endpoint.objects.filter(node__name="silent").update(
+        state="failing", error="connection refused", remedy="check-exporter-runs"
+    )
+    text = plain(page(as_viewer, "silent"))
+    assert "The exporter of this node does not answer: connection refused" in text
+    assert "Check that numa-exporter runs on that node and listens at this address." in text
+    assert "What is shown is" in text
+
+
+def test_it_names_what_cannot_be_read_where_the_person_looks(east: Cluster, as_viewer: Client) -> None:
+    row = Node.objects.get(name="node-07")
+    facts = machines.server(machines.topology(sockets=2, numa=2, cores=32, threads=1))
+    problem = wire.Problem("kubelet", "/var/lib/kubelet/cpu_manager_state", "permission denied", 7)
+    seeds.live(row, facts, node_report(facts), seeds.now(), (problem,))
+    text = plain(page(as_viewer))
+    assert "1 thing on this node cannot be read" in text
+    assert "kubelet /var/lib/kubelet/cpu_manager_state permission denied 7" in text
+
+
+def test_it_shows_unknown_use_as_unknown(east: Cluster, as_viewer: Client) -> None:
+    facts = machines.server(machines.topology(sockets=2, numa=1, cores=4, threads=1))
+    seeds.node(east, "dark", facts, heard=0)
+    found = as_viewer.get("/c/east/nodes/dark/drawing.json").json()
+    assert set(found["cpus"]["busy"]) == {None}
+    assert found["nodes"][0]["memory"]["used"] is None
+    assert "unknown" in plain(page(as_viewer, "dark"))
+
+
+def test_it_sends_a_document_that_can_be_read_back(east: Cluster, as_viewer: Client) -> None:
+    found = json.loads(as_viewer.get("/c/east/nodes/node-07/document.json").content)
+    assert found["facts"]["topology"]["nodes"][0]["cpus"] == "0-31"
+    assert found["report"]["crossing"] == 2
+    yaml = as_viewer.get("/c/east/nodes/node-07/document.yaml").content.decode()
+    assert "  crossing: 2\n" in yaml
+
+
+def test_it_escapes_what_a_node_tells(east: Cluster, as_viewer: Client) -> None:
+    of = machines.topology(sockets=1, numa=2, cores=4, threads=1)
+    facts = machines.server(of)
+    evil = machines.replaced(facts.containers[0], pod="<script>alert(1)</script>")
+    seeds.node(east, "evil", machines.replaced(facts, containers=(evil, *facts.containers[1:])))
+    for tab in ("topology", "containers", "document"):
+        assert "<script>alert" not in page(as_viewer, "evil", tab=tab)
+
+
+def test_it_takes_an_unknown_tab_for_the_first(east: Cluster, as_viewer: Client) -> None:
+    assert 'data-drawing="full"' in page(as_viewer, tab="nonsense", order="x", range="y", page="z")
+
+
+def test_it_says_that_history_has_not_begun(east: Cluster, as_viewer: Client) -> None:
+    charts = as_viewer.get("/c/east/nodes/node-07/history.json?range=10m").json()["charts"]
+    assert set(charts) == {"busy", "memory_used", "remote_pages_rate", "crossing"}
+    assert charts["busy"]["figure"] is None
+    assert charts["busy"]["empty"].startswith("Nothing is stored for this range yet.")
+    assert charts["busy"]["note"].startswith("from numaweb, a value every")
