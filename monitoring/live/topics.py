@@ -92,12 +92,13 @@ class OverviewTopic(Topic):
         if not self.loaded:
             return
         positions = block.positions()
-        if len(positions):
-            self._grow(int(positions.max()) + 1)
+        grown = self._grow(int(positions.max(initial=-1)) + 1)
         self._now.pinned[positions] = np.frombuffer(block.pinned, np.uint8)
         self._now.busy[positions] = np.frombuffer(block.busy, np.uint8)
         self.taken = max(self.taken, block.taken)
         self._changed = True
+        if grown:
+            self._start()
 
     def beat(self) -> None:
         """One tick to the browsers, if there is news."""
@@ -126,11 +127,11 @@ class OverviewTopic(Topic):
             self._whole = (self.sequence, {"type": "websocket.send", "bytes": frame})
         return self._whole[1]
 
-    def _grow(self, size: int) -> None:
-        if size > len(self._now.busy):
-            more = size - len(self._now.busy)
+    def _grow(self, size: int) -> bool:
+        more = size - len(self._now.busy)
+        if more > 0:
             self._now = Planes(_longer(self._now.pinned, more), _longer(self._now.busy, more))
-            self._start()
+        return more > 0
 
     def _start(self) -> None:
         self._told = _copy(self._now)

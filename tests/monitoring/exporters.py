@@ -55,7 +55,7 @@ def fleet(
     clock: Callable[[], float] | None = None,
 ) -> Iterator[Running]:
     """A fleet with a fault at each of the named endpoints."""
-    made = Fleet(count, model=model, containers=containers, **({"clock": clock} if clock else {}))
+    made = Fleet(count, model=model, containers=containers, clock=clock or time.time)
     for index, fault in (faults or {}).items():
         made.faults[index] = fault
     running = Running(made)

@@ -7,7 +7,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from monitoring import hot, selectors, services
-from monitoring.models import Cluster, Container, Endpoint, HistoryJournal, Node, NodeEvent, Placement
+from monitoring.models import Cluster, Container, Endpoint, HistoryJournal, Lease, Node, NodeEvent, Placement
 from monitoring.services import leases
 from numasim.faults import Fault
 from tests.monitoring import exporters
@@ -119,7 +119,9 @@ def test_it_takes_the_first_of_two_exporters_that_claim_one_node(quick: Settings
         cluster = known(fleet.urls[:2])
         collect_until(lambda: Node.objects.count() == 2)
         known(fleet.urls)
-        collect_until(lambda: Endpoint.objects.exclude(conflict="").exists() and "conflicts" in hot.store().counts())
+        collect_until(
+            lambda: Endpoint.objects.exclude(conflict="").exists() and "conflicts" in hot.store().counts()
+        )
     second = Endpoint.objects.get(url=fleet.urls[2])
     assert second.node is None
     assert fleet.urls[0] in second.conflict
@@ -209,8 +211,8 @@ def test_it_ends_when_its_lease_is_taken(quick: Settings) -> None:
         def stolen() -> bool:
             if not reported(1):
                 return False
-            leases.Lease.objects.filter(name="collect-0").update(token="somebody else")
+            Lease.objects.filter(name="collect-0").update(token="somebody else")
             return True
 
         collect_until(stolen)
-        assert leases.Lease.objects.get(name="collect-0").token == "somebody else"
+        assert Lease.objects.get(name="collect-0").token == "somebody else"

@@ -7,7 +7,7 @@ from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
 from monitoring import history
-from monitoring.history import NodeSample, compaction
+from monitoring.history import NodeSample, spans
 from monitoring.history.metrics import METRICS, MISSING, PER_NUMA, stored
 from monitoring.models import Cluster, HistoryChunk, HistoryJournal, Node, Topology
 
@@ -191,4 +191,4 @@ def test_it_works_with_another_length_of_samples(node: Node, settings: Settings)
     fill(node, T0, T0 + 600, step=2)
     history.compact(T0 + DAY)
     assert history.read(node.pk, "busy", T0, T0 + 600, 300).values["0"] == [0.5] * 300
-    assert compaction.detail().points == 300
+    assert spans.detail().points == 300

@@ -23,7 +23,9 @@ def machine(numa: int = 2, memory: int = 1 << 30) -> Machine:
     nodes = tuple(
         NumaNode(i, CpuSet([i]), tuple(10 if i == j else 20 for j in range(numa))) for i in range(numa)
     )
-    return Machine(CoreTopology(cpus=cpus, nodes=nodes), Attributes(memory=dict.fromkeys(range(numa), memory)))
+    return Machine(
+        CoreTopology(cpus=cpus, nodes=nodes), Attributes(memory=dict.fromkeys(range(numa), memory))
+    )
 
 
 @pytest.fixture
@@ -79,6 +81,7 @@ def test_it_gives_every_node_cells_of_its_own_and_topologies_once(
 
 def test_it_sees_another_machine_under_the_same_name_as_another_node(endpoints: list[Endpoint]) -> None:
     old = one(claim(endpoints[0], "n1", "m1"))
+    assert old.node is not None
     Container.objects.create(node_id=old.node, container_id="c", kubernetes=True, updated=START)
     new = one(claim(endpoints[0], "n1", "m2"), START + timedelta(minutes=1))
     assert new.node != old.node

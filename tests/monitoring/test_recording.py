@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from monitoring import selectors, services
 from monitoring.models import Cluster, Container, Endpoint, Node, NodeEvent, Placement
-from monitoring.services import recording
+from monitoring.services import identity, recording
 from numacore.cpuset import CpuSet
 from numacore.facts import Facts
 from numacore.report import node_report
@@ -21,7 +21,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 @pytest.fixture
 def node() -> Node:
     cluster = Cluster.objects.create(slug="lab", name="Lab")
-    topology = services.identity.store_topology(facts().topology)
+    topology = identity.store_topology(facts().topology)
     return Node.objects.create(
         cluster=cluster, name="n1", uid="m1", topology=topology, slot=0, first_seen=START, last_seen=START
     )
@@ -33,7 +33,7 @@ def facts() -> Facts:
 
 def seen(node: Node, what: Facts, at: datetime = START, **rest: object) -> recording.Observation:
     made = recording.Observation(node.pk, what, node_report(what), 2, at)
-    return msgspec.structs.replace(made, **rest)  # type: ignore[arg-type]
+    return msgspec.structs.replace(made, **rest)
 
 
 def test_it_writes_the_summary(node: Node) -> None:
