@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from numaagent.exporter import families
+from numaagent.exporter.exposition import Family
 from tests.servers import ROOT
 
 DOCS = ROOT / "docs"
@@ -60,3 +62,17 @@ def test_it_links_to_what_is_there(page: Path) -> None:
         if not file.exists() or (anchor and anchor not in anchors(file)):
             broken.append(link)
     assert not broken
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_it_describes_every_metric(language: str) -> None:
+    text = (DOCS / language / "exporter.md").read_text(encoding="utf-8")
+    rows = {
+        row.group(1): row.group(2)
+        for row in re.finditer(r"^\| `(numa_\w+)` \|.*\| (.+) \|$", text, re.MULTILINE)
+    }
+    wanted = {each.sample: each.help for each in vars(families).values() if isinstance(each, Family)}
+    own = {name: meaning for name, meaning in wanted.items() if name.startswith("numa_")}
+    assert rows.keys() == own.keys()
+    if language == "en":
+        assert rows == own
