@@ -85,11 +85,11 @@ class Surveyor:
         last = self._last
         who, whole, places = self._machine(now)
         reading = self._kubelet.read(now, wall)
-        anew = last is None or ended or now - self._searched >= SEARCH_PERIOD
+        anew = last is None or now - self._searched >= SEARCH_PERIOD
         if anew:
             self._searched = now
         trees = hierarchies.find(self._files, self._roots) if last is None or anew else last.trees
-        shown = self._containers(trees, reading, anew)
+        shown = self._containers(trees, reading, anew, ended)
         found = Survey(
             identity=who,
             machine=whole,
@@ -127,8 +127,11 @@ class Surveyor:
         whole = Machine(found, machine.attributes(self._files, self._roots, found, who, places))
         return who, self._packed(whole, self._last.machine if self._last else None), places
 
-    def _containers(self, trees: Hierarchies, reading: Reading, anew: bool) -> tuple[Container, ...]:
-        found = self._limits.containers(trees, self._search.groups(trees, anew=anew), anew=anew)
+    def _containers(
+        self, trees: Hierarchies, reading: Reading, anew: bool, ended: bool
+    ) -> tuple[Container, ...]:
+        groups_now = self._search.groups(trees, anew=anew or ended)
+        found = self._limits.containers(trees, groups_now, anew=anew)
         names = self._names.read(required=bool(reading.kubelet.present))
         told = (found, names, reading)
         if self._joined is None or self._joined[0] != told:

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import re
 from operator import add, methodcaller
+from typing import Annotated
 
 import msgspec
 
-_flat = msgspec.json.Decoder(list[int])
-_rows = msgspec.json.Decoder(list[list[int]])
+LARGEST = (1 << 62) - 1
+"""Larger numbers are not believed, so that the sum of two still fits the wire."""
+Count = Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
+_flat = msgspec.json.Decoder(list[Count])
+_rows = msgspec.json.Decoder(list[list[Count]])
 _COMMAS = bytes.maketrans(b" =", b",,")
 _USAGE = b"usage_usec "
 _is_usage = methodcaller("startswith", _USAGE)
 _is_first = methodcaller("startswith", b"anon N")
 _is_second = methodcaller("startswith", b"file N")
 _NUMBER = re.compile(rb"N(\d+)=(\d+)")
-LARGEST = (1 << 63) - 1
 
 
 def whole(data: bytes | None) -> int | None:
@@ -35,11 +38,7 @@ def wholes(files: list[bytes]) -> list[int] | None:
         found = _flat.decode(b"[" + b",".join(files) + b"]")
     except msgspec.DecodeError:
         return None
-    return (
-        found
-        if len(found) == len(files) and (not found or (min(found) >= 0 and max(found) <= LARGEST))
-        else None
-    )
+    return found if len(found) == len(files) else None
 
 
 def first_values(files: list[bytes]) -> list[int] | None:

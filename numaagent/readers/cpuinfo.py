@@ -7,6 +7,7 @@ import msgspec
 from numaagent.config import Roots
 from numaagent.readers import kerneltext
 from numaagent.readers.files import Source
+from numacore.cpuset import MAX_ID
 from numacore.topology import Cpu
 
 LIMIT = 8 * 1024 * 1024
@@ -17,7 +18,8 @@ def tables(source: Source, roots: Roots) -> dict[int, dict[str, str]]:
     """The blocks of `/proc/cpuinfo` by CPU id."""
     text = source.text(f"{roots.proc}/cpuinfo", limit=LIMIT) or ""
     blocks = kerneltext.cpuinfo(text)
-    return {int(block["processor"]): block for block in blocks if block.get("processor", "").isdecimal()}
+    numbered = ((_number(block, "processor"), block) for block in blocks)
+    return {cpu: block for cpu, block in numbered if cpu is not None and cpu <= MAX_ID}
 
 
 def ids(source: Source, roots: Roots) -> list[int]:
@@ -26,21 +28,19 @@ def ids(source: Source, roots: Roots) -> list[int]:
 
 
 def complete(source: Source, roots: Roots, cpus: tuple[Cpu, ...]) -> tuple[Cpu, ...]:
-    """Fills in `physical id` and `core id` for online CPUs of which sysfs names neither socket nor core."""
-    if not any(_silent(cpu) for cpu in cpus):
+    """Fills in `physical id` and `core id` for online CPUs whose socket or core sysfs leaves out."""
+    if all(cpu.socket is not None and cpu.core is not None for cpu in cpus if cpu.online):
         return cpus
     known = tables(source, roots)
-    return tuple(_completed(cpu, known.get(cpu.id, {})) if _silent(cpu) else cpu for cpu in cpus)
-
-
-def _silent(cpu: Cpu) -> bool:
-    return cpu.online and cpu.socket is None and cpu.core is None
+    return tuple(_completed(cpu, known.get(cpu.id, {})) if cpu.online else cpu for cpu in cpus)
 
 
 def _completed(cpu: Cpu, table: dict[str, str]) -> Cpu:
-    socket, core = table.get("physical id", ""), table.get("core id", "")
-    return msgspec.structs.replace(
-        cpu,
-        socket=int(socket) if socket.isdecimal() else None,
-        core=int(core) if core.isdecimal() else None,
-    )
+    socket = _number(table, "physical id") if cpu.socket is None else cpu.socket
+    core = _number(table, "core id") if cpu.core is None else cpu.core
+    return msgspec.structs.replace(cpu, socket=socket, core=core)
+
+
+def _number(table: dict[str, str], name: str) -> int | None:
+    text = table.get(name, "")
+    return int(text) if text.isdecimal() and len(text) < 10 else None

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 
 import msgspec
 
 from numaagent.config import Roots
+from numaagent.readers import columns
 from numaagent.readers.files import Files, Source, read_all
-from numacore.cpuset import CpuSet
+from numacore.cpuset import MAX_ID, CpuSet
 from numacore.usage import CpuTimes
 
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """Columns in the order of the file; the two after them count guests, which are in user and nice already."""
 COLUMNS = len(MODES) + 1
 _LIMIT = 4 * 1024 * 1024
-_decoder = msgspec.json.Decoder(list[list[int]])
+_decoder = msgspec.json.Decoder(list[list[columns.Count]])
 
 
 class Reader:
@@ -37,10 +39,10 @@ class Reader:
         """The counters of the wire, from rows; None where there are none."""
         if not rows:
             return None
-        columns = list(zip(*rows, strict=False))
-        if columns[0] != self._ids[0]:
-            self._ids = (columns[0], CpuSet(columns[0]))
-        _, user, nice, system, idle, iowait, irq, softirq, steal = columns[:9]
+        modes = list(zip(*rows, strict=False))
+        if modes[0] != self._ids[0]:
+            self._ids = (modes[0], CpuSet(modes[0]))
+        _, user, nice, system, idle, iowait, irq, softirq, steal = modes[:9]
         return CpuTimes(
             cpus=self._ids[1],
             busy=tuple(map(sum, zip(user, nice, system, irq, softirq, steal, strict=True))),
@@ -76,6 +78,10 @@ def _rows(source: Source, path: str, data: bytes) -> list[list[int]]:
         rows = _decoder.decode(b"[[" + b"],[".join(lines).replace(b" ", b",") + b"]]")
     except msgspec.DecodeError:
         source.fail(path, "its lines of CPUs are not numbers")
+        return []
+    ids = [row[0] for row in rows]
+    if ids[-1] > MAX_ID or any(left >= right for left, right in pairwise(ids)):
+        source.fail(path, "its CPUs are not in ascending order, or too many")
         return []
     return rows if min(map(len, rows)) >= COLUMNS else [_padded(row) for row in rows]
 

@@ -31,8 +31,8 @@ _CAUSES = {
     errno.EISDIR: "it is a folder where a file was expected",
     errno.EMFILE: "too many open files: raise the limit of open files (ulimit -n)",
 }
-GONE = (errno.ENOENT, errno.ENODEV, errno.ENOTDIR, errno.ESRCH)
-"""Errors of a file whose process, cgroup or device has ended."""
+GONE = (errno.ENOENT, errno.ENODEV, errno.ENOTDIR, errno.ESRCH, errno.EOPNOTSUPP)
+"""Errors of a file whose process, cgroup or device has ended, or that has no content by nature (threaded cgroups)."""
 
 
 Stamp = tuple[int, int, int]

@@ -63,6 +63,8 @@ def _mounted(source: Source, roots: Roots) -> Iterator[Hierarchy]:
         elif mount.kind == "cgroup":
             prefix = "" if "noprefix" in mount.options else "cpuset."
             yield Hierarchy(path, 1, _first_version(mount.options), prefix)
+        elif mount.kind == "cpuset":  # kernels before 2.6.24
+            yield Hierarchy(path, 1, frozenset({"cpuset"}), "")
 
 
 def _mounts(source: Source, roots: Roots) -> Iterator[_Mount]:
@@ -71,7 +73,7 @@ def _mounts(source: Source, roots: Roots) -> Iterator[_Mount]:
     text = text or source.text(f"{roots.proc}/self/mounts") or ""
     lines = text.splitlines() or _from_mountinfo(source, roots)
     for fields in (line.split(" ") for line in lines):
-        if len(fields) >= 4 and fields[2] in ("cgroup", "cgroup2"):
+        if len(fields) >= 4 and fields[2] in ("cgroup", "cgroup2", "cpuset"):
             yield _Mount(_unescaped(fields[1]), fields[2], frozenset(fields[3].split(",")))
 
 

@@ -38,7 +38,8 @@ def read(files: Files, roots: Roots) -> Identity:
     source = files.reader("identity")
     system = f"{roots.proc}/sys/kernel"
     recorded = _colons(source.text(f"{roots.proc}/hwloc-nofile-info") or "")
-    hostname = source.text(f"{system}/hostname") or source.text(join(roots.root, "/etc/hostname"))
+    # In a container the kernel tells the container's name, so the host's file comes first.
+    hostname = source.text(join(roots.root, "/etc/hostname")) or source.text(f"{system}/hostname")
     kernel = source.text(f"{system}/osrelease") or _version(source, roots) or recorded.get("OSRelease")
     return Identity(
         hostname=_meant(hostname or recorded.get("HostName")),
