@@ -73,11 +73,13 @@ class Server:
         environment: Mapping[str, str] | None = None,
         user: str = "",
         stop_signal: signal.Signals = signal.SIGTERM,
+        patience: float = START_SECONDS,
     ) -> None:
         self.command = [*prefix(user), *command]
         self.environment = environment
         self.ready = ready
         self.stop_signal = stop_signal
+        self.patience = patience
         self.log = folder / f"{Path(command[0]).name}-{time.monotonic_ns()}.log"
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -93,12 +95,12 @@ class Server:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + self.patience
         while not self.ready(self):
             if self.process.poll() is not None:
                 pytest.fail(f"{self.command} ended with {self.process.returncode}:\n{self.tail()}")
             if time.monotonic() > deadline:
-                pytest.fail(f"{self.command} was not ready after {START_SECONDS:.0f} s:\n{self.tail()}")
+                pytest.fail(f"{self.command} was not ready after {self.patience:.0f} s:\n{self.tail()}")
             time.sleep(0.05)
 
     def stop(self) -> None:
