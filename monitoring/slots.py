@@ -16,6 +16,8 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     label: str | Promise
     section: str | Promise = ""
     url_name: str = ""
+    per_cluster: bool = False
+    """Whether the address needs the cluster that one looks at."""
     icon: str = ""
     template: str = ""
 
@@ -31,6 +33,7 @@ SLOTS = [
         section=SECTION,
         label=_("Overview"),
         url_name="overview",
+        per_cluster=True,
         icon="home",
     ),
     Slot(
@@ -40,6 +43,7 @@ SLOTS = [
         section=SECTION,
         label=_("Cluster NUMA monitoring"),
         url_name="monitoring",
+        per_cluster=True,
         icon="server",
     ),
     Slot(
@@ -49,6 +53,7 @@ SLOTS = [
         section=SECTION,
         label=_("Containers"),
         url_name="containers",
+        per_cluster=True,
         icon="box",
     ),
 ]
