@@ -156,7 +156,7 @@ def spoken(code: str, values: Mapping[str, object] | None = None) -> Said:
 
 def filled(text: Promise, values: Mapping[str, object]) -> str:
     """A sentence with its values; a value that is missing is shown as unknown."""
-    return str(text) % _Shown(values)
+    return str(text) % _Shown({key: value for key, value in values.items() if value is not None})
 
 
 class _Shown(dict[str, object]):
@@ -230,12 +230,24 @@ def remedy(code: str) -> str:
     return str(REMEDIES.get(code, ""))
 
 
+EVENTS: dict[str, Promise] = {
+    "first-seen": gettext_lazy("exporter %(version)s"),
+    "returned": gettext_lazy("exporter %(version)s"),
+    "exporter-changed": gettext_lazy("exporter %(version)s"),
+    "gone": gettext_lazy("it is now named %(renamed)s"),
+    "replaced": gettext_lazy("the other machine has the uid %(uid)s"),
+    "topology-changed": gettext_lazy("topology %(before)s became %(after)s"),
+    "endpoint-failing": gettext_lazy("%(cause)s"),
+    "placement-changed": gettext_lazy("containers now: %(containers)s"),
+    "conflict": gettext_lazy("%(cause)s"),
+}
+
+
 def event(code: str, values: Mapping[str, object]) -> str:
-    """What is known of an event beside its name."""
+    """What is known of an event beside its name; nothing for one that says all by its name."""
     form = EVENTS.get(code)
+    if not values:
+        return ""
     if form is None:
         return ", ".join(f"{key}: {value}" for key, value in values.items())
     return filled(form, values)
-
-
-EVENTS: dict[str, Promise] = {}
