@@ -5,13 +5,13 @@ from __future__ import annotations
 from numacore.cpuset import CpuSet
 from numasim import groupfiles
 from numasim.files import STAGING, Tree
-from numasim.groupfiles import V2
+from numasim.groupfiles import V2, Limits
 from numasim.node import Node
 from numasim.running import Running
 from numasim.workload import Pod
 
 V1_CONTROLLERS = ("cpuset", "cpu,cpuacct", "memory", "pids", "systemd")
-SCOPES = {"containerd": "cri-containerd", "cri-o": "crio", "docker": "docker"}
+SCOPES = {"containerd": "cri-containerd", "cri-o": "crio"}
 
 
 def pod_path(node: Node, pod: Pod) -> str:
@@ -49,14 +49,14 @@ def write_base(tree: Tree, node: Node) -> None:
         tree.put_all(V2, {"cgroup.controllers": names, "cgroup.subtree_control": names})
         tree.put_all(V2, {"cpuset.cpus.effective": node.topology.online, "cpuset.mems.effective": mems})
     parents = ["system.slice"]
-    if node.spec.kubernetes and node.settings.driver == "systemd":
+    if node.settings.driver == "systemd":
         slices = (
             "kubepods.slice",
             "kubepods.slice/kubepods-burstable.slice",
             "kubepods.slice/kubepods-besteffort.slice",
         )
         parents += slices
-    elif node.spec.kubernetes:
+    else:
         parents += ["kubepods", "kubepods/burstable", "kubepods/besteffort"]
     for parent in parents:
         _write_inner(tree, node, parent)
@@ -91,7 +91,7 @@ def start_pod(tree: Tree, node: Node, pod: Pod, running: list[Running]) -> None:
         tree.folder(made)
         tree.put(f"{made}/cgroup.procs", "")
         for file, text in groupfiles.static(
-            controller, node.topology.online, CpuSet(node.spec.machine.with_memory), 0.0, 0
+            controller, node.topology.online, CpuSet(node.spec.machine.with_memory), groupfiles.NONE
         ).items():
             tree.put(f"{made}/{file}", text)
         _write_leaf(tree, node, controller, f"{made}/{leaf(node, pod.ids[0])}", node.sandboxes[pod.uid])
@@ -151,9 +151,10 @@ def _link_logs(tree: Tree, each: Running) -> None:
 def _write_leaf(tree: Tree, node: Node, controller: str, path: str, each: Running | int) -> None:
     """A container's directory, or the sandbox's (its process), which has no CPU set of its own."""
     online, mems = node.topology.online, CpuSet(node.spec.machine.with_memory)
-    files = groupfiles.static(controller, online, mems, 0.0, 0)
+    files = groupfiles.static(controller, online, mems, groupfiles.NONE)
     if isinstance(each, Running):
-        files |= groupfiles.static(controller, online, mems, each.want.cpu_limit, each.want.memory_limit)
+        limits = Limits(each.want.cpu, each.want.cpu_limit, each.want.memory_limit)
+        files |= groupfiles.static(controller, online, mems, limits)
         files |= groupfiles.cpuset(node, controller, each) | groupfiles.moving(node, controller, each)
     tree.put(f"{path}/cgroup.procs", f"{each.pid if isinstance(each, Running) else each}\n")
     for file, text in files.items():

@@ -83,8 +83,7 @@ class Cluster:
             podresources.check_path(tree.root)
         for tree, node in zip(self._trees, self._nodes, strict=True):
             tree.write()
-            if node.spec.kubernetes:
-                self._kubelets.add(tree.root, node)
+            self._kubelets.add(tree.root, node)
             log = self.directory / f"{node.spec.name}.log"
             self.exporters.append(Exporter(tree.root, node.spec.name, log))
 
@@ -99,7 +98,7 @@ class Cluster:
         now = time.monotonic() - self._begun
         for tree, node in zip(self._trees, self._nodes, strict=True):
             node.advance(now)
-            if tree.update() and node.spec.kubernetes:
+            if tree.update():
                 self._kubelets.update(node)
 
     def run(self, period: float, stop: threading.Event) -> None:

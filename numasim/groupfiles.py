@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
+import msgspec
+
 from numacore.cpuset import CpuSet
 from numasim import usage
 from numasim.files import lines
@@ -13,6 +15,8 @@ from numasim.running import Running, Service
 
 V2 = "sys/fs/cgroup"
 """Where control groups are mounted: the second version right there, controllers of the first below."""
+UNLIMITED = 0x7FFFFFFFFFFFF000
+"""What the first version prints where no limit of memory is set."""
 QUIET = [
     "kernel_stack",
     "pagetables",
@@ -43,11 +47,30 @@ QUIET = [
 """Rows of memory.numa_stat that stay at 0 here."""
 
 
-def static(
-    controller: str, cpus: CpuSet, mems: CpuSet, cpu_limit: float, memory_limit: int
-) -> dict[str, str]:
-    """Limits, and the CPU set of a group that was given none. 0 = no limit."""
-    quota = int(cpu_limit * 100_000)
+class Limits(msgspec.Struct, frozen=True):
+    """What a group may take: CPUs as requested and at most, bytes at most. 0 = nothing was said."""
+
+    cpu: float = 0.0
+    cpu_limit: float = 0.0
+    memory: int = 0
+
+    @property
+    def shares(self) -> int:
+        """The kubelet's `cpu.shares` for the request."""
+        return max(2, int(self.cpu * 1024))
+
+    @property
+    def weight(self) -> int:
+        """The same in the second version, as container runtimes convert it."""
+        return 1 + (self.shares - 2) * 9999 // 262142
+
+
+NONE = Limits()
+
+
+def static(controller: str, cpus: CpuSet, mems: CpuSet, limits: Limits) -> dict[str, str]:
+    """Limits, and the CPU set of a group that was given none."""
+    quota = int(limits.cpu_limit * 100_000)
     name = controller.removeprefix(V2).lstrip("/")
     if name == "":
         return {
@@ -57,15 +80,22 @@ def static(
             "cpuset.mems": "\n",
             "cpuset.mems.effective": f"{mems}\n",
             "cpu.max": f"{quota or 'max'} 100000\n",
-            "memory.max": f"{memory_limit or 'max'}\n",
+            "cpu.weight": f"{limits.weight}\n",
+            "memory.max": f"{limits.memory or 'max'}\n",
+            "memory.min": "0\n",
+            "pids.current": "1\n",
         }
-    if name == "cpuset":
-        return {"cpuset.cpus": f"{cpus}\n", "cpuset.mems": f"{mems}\n"}
-    if name == "cpu,cpuacct":
-        return {"cpu.cfs_quota_us": f"{quota or -1}\n", "cpu.cfs_period_us": "100000\n"}
-    if name == "memory":
-        return {"memory.limit_in_bytes": f"{memory_limit or 0x7FFFFFFFFFFFF000}\n"}
-    return {}
+    files = {
+        "cpuset": {"cpuset.cpus": f"{cpus}\n", "cpuset.mems": f"{mems}\n"},
+        "cpu,cpuacct": {
+            "cpu.cfs_quota_us": f"{quota or -1}\n",
+            "cpu.cfs_period_us": "100000\n",
+            "cpu.shares": f"{limits.shares}\n",
+        },
+        "memory": {"memory.limit_in_bytes": f"{limits.memory or UNLIMITED}\n"},
+        "pids": {"pids.current": "1\n"},
+    }
+    return files.get(name, {})
 
 
 def cpuset(node: Node, controller: str, each: Running) -> dict[str, str]:
@@ -105,7 +135,7 @@ def service_files(node: Node, controller: str, service: Service) -> dict[str, st
     online, mems = node.topology.online, CpuSet(node.spec.machine.with_memory)
     pages = {service.home: service.memory // node.spec.machine.page_size}
     moving = _counters(node, controller, service.account.seconds(node.now), pages)
-    return static(controller, online, mems, 0.0, 0) | moving | {"cgroup.procs": f"{service.pid}\n"}
+    return static(controller, online, mems, NONE) | moving | {"cgroup.procs": f"{service.pid}\n"}
 
 
 def _counters(node: Node, controller: str, seconds: float, pages: dict[int, int]) -> dict[str, str]:

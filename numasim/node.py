@@ -52,12 +52,9 @@ class Node:
         self._order = count()
         self.free = placement.everything(spec.machine, self.settings, self.allocatable)
         self._memory = Memory(spec.machine, self._rng)
-        self.services = [
-            self._service(*each) for each in SERVICES if spec.kubernetes or each[0] != "kubelet.service"
-        ]
+        self.services = [self._service(*each) for each in SERVICES]
         self.room = self._room()
-        if spec.kubernetes:
-            self._populate()
+        self._populate()
         self._regroup(0.0)
 
     # ------------------------------------------------------------ time

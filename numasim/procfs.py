@@ -29,8 +29,7 @@ def write_base(tree: Tree, node: Node) -> None:
     tree.put("etc/hostname", f"{node.spec.name}\n")
     identity = system.split()[0].lower()
     tree.put("etc/os-release", f'PRETTY_NAME="{system}"\nNAME="{system.rpartition(" ")[0]}"\nID={identity}\n')
-    if node.spec.kubernetes:
-        _write_kubelet_process(tree, node)
+    _write_kubelet_process(tree, node)
 
 
 def _write_kubelet_process(tree: Tree, node: Node) -> None:

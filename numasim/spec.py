@@ -15,7 +15,6 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     machine: Machine
     settings: Settings = Settings()
-    kubernetes: bool = True
     cgroup: int = 2
     runtime: str = "containerd"
     accelerator: str = "nvidia.com/gpu"

@@ -31,8 +31,7 @@ class NodeTree:
         sysfs.write(self._tree, self.node.spec.machine)
         procfs.write_base(self._tree, self.node)
         cgroups.write_base(self._tree, self.node)
-        if self.node.spec.kubernetes:
-            kubelet.write_config(self._tree, self.node.settings)
+        kubelet.write_config(self._tree, self.node.settings)
         self.update()
         for path in self.node.spec.hidden:
             self._tree.leave(path)
@@ -61,8 +60,6 @@ class NodeTree:
 
     def _write_states(self) -> None:
         node = self.node
-        if not node.spec.kubernetes:
-            return
         states = {
             "cpu_manager_state": kubeletstate.cpu_state(node.settings, node.pool, managers.cpu_entries(node)),
             "memory_manager_state": kubeletstate.memory_state(

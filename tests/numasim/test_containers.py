@@ -66,6 +66,8 @@ def test_it_shows_every_container_where_it_runs(name: str, grow: Grow, read: Rea
         ):
             assert getattr(told, field) == getattr(wanted, field), field
         assert (told.cpu_limit, told.memory_limit) == (wanted.cpu_limit, wanted.memory_limit)
+        if tree.node.spec.cgroup == 1 or each.pod.qos == "BestEffort":
+            assert told.cpu_request == each.want.cpu
         assert set(told.devices) == set(wanted.devices)
         blocks = {(block.kind, block.size, block.numa) for block in told.memory_blocks}
         assert blocks == {(block.kind, block.size, block.numa) for block in each.place.blocks}
