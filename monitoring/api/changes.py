@@ -155,10 +155,7 @@ def answered(value: Any, values: Values, status: int = 200) -> HttpResponse:
 
 
 class Clusters(Changing):
-    """The clusters
-
-    POST adds one (administrators).
-    """
+    """The clusters"""
 
     answers = {"GET": shapes.ClusterList, "POST": shapes.ClusterRow}
     accepts = {"POST": ClusterBody}
@@ -168,6 +165,7 @@ class Clusters(Changing):
         return base.respond(request, shapes.ClusterList([cluster_row(each) for each in selectors.clusters()]))
 
     def post(self, request: Request) -> HttpResponse:
+        """Adds a cluster (administrators)"""
         values = self.body(request)
         try:
             with transaction.atomic():
@@ -200,11 +198,7 @@ def summary(slug: str) -> ClusterSummary:
 
 
 class ClusterDetail(Changing):
-    """A cluster
-
-    PATCH changes its name, kind or whether it is collected; DELETE removes it with its nodes and their history
-    (administrators). Both need If-Match.
-    """
+    """A cluster"""
 
     answers = {"GET": shapes.ClusterRow, "PATCH": shapes.ClusterRow, "DELETE": None}
     accepts = {"PATCH": ClusterPatch}
@@ -216,6 +210,7 @@ class ClusterDetail(Changing):
 
     @transaction.atomic
     def patch(self, request: Request, cluster: str) -> HttpResponse:
+        """Changes a cluster's name, kind or whether it is collected (administrators)"""
         held, before = self.held(request, cluster)
         editing.save_cluster(held, self.body(request))
         self.told(request, "change", held, before, cluster_values(held))
@@ -223,6 +218,7 @@ class ClusterDetail(Changing):
 
     @transaction.atomic
     def delete(self, request: Request, cluster: str) -> HttpResponse:
+        """Removes a cluster with its nodes and their history (administrators)"""
         held, before = self.held(request, cluster)
         self.told(request, "remove", held, before, None)
         editing.remove_cluster(held)
@@ -248,10 +244,7 @@ class AllEndpoints(lists.ListView):
 
 
 class Endpoints(Changing, AllEndpoints):
-    """The exporters of a cluster and how they answer
-
-    POST adds one (administrators).
-    """
+    """The exporters of a cluster and how they answer"""
 
     answers = {"GET": shapes.EndpointPage, "POST": shapes.EndpointRow}
     accepts = {"POST": EndpointBody}
@@ -261,6 +254,7 @@ class Endpoints(Changing, AllEndpoints):
     model = Endpoint
 
     def post(self, request: Request, cluster: str) -> HttpResponse:
+        """Adds the address of an exporter (administrators)"""
         values = self.body(request)
         try:
             with transaction.atomic():
@@ -279,11 +273,7 @@ def endpoint_row(endpoint: Endpoint) -> rows.Row:
 
 
 class EndpointDetail(Changing):
-    """The address of one exporter and how it answers
-
-    PATCH changes its address, name, token or whether it is collected; DELETE removes it (administrators). Both need
-    If-Match.
-    """
+    """The address of one exporter and how it answers"""
 
     answers = {"GET": shapes.EndpointRow, "PATCH": shapes.EndpointRow, "DELETE": None}
     accepts = {"PATCH": EndpointPatch}
@@ -294,6 +284,7 @@ class EndpointDetail(Changing):
         return answered(endpoint_row(found), endpoint_values(found))
 
     def patch(self, request: Request, endpoint: int) -> HttpResponse:
+        """Changes an exporter's address, name, token or whether it is collected (administrators)"""
         try:
             with transaction.atomic():
                 held, before = self.held(request, endpoint)
@@ -305,6 +296,10 @@ class EndpointDetail(Changing):
 
     @transaction.atomic
     def delete(self, request: Request, endpoint: int) -> HttpResponse:
+        """Removes the address of an exporter (administrators)
+
+        Its node stays, without new data.
+        """
         held, before = self.held(request, endpoint)
         self.told(request, "remove", held, before, None)
         editing.remove_endpoint(held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Protocol, cast
 
 import django_filters as df
@@ -36,6 +37,7 @@ AUTHENTICATION = {
         "description": "Signed in at the pages. Changes then need the header X-CSRFToken, too.",
     },
 }
+TAGS = ("endpoints", "nodes", "containers", "clusters")
 PARTIAL = {"NodeRow", "ContainerRow"}
 """Rows of which `fields` may choose some."""
 
@@ -79,16 +81,21 @@ class ViewSchema(AutoSchema):
         return f"{self.method.lower()}{name}"
 
     def get_summary(self) -> str:
-        return (type(self.view).__doc__ or "").partition("\n")[0]
+        return self.words.partition("\n")[0]
 
     def get_description(self) -> str:  # type: ignore[override]  # drf-spectacular's own form
-        return (type(self.view).__doc__ or "").partition("\n")[2].strip()
+        return inspect.cleandoc(self.words).partition("\n")[2].strip()
+
+    @property
+    def words(self) -> str:
+        """A method's own, else the view's."""
+        return getattr(self.view, self.method.lower()).__doc__ or type(self.view).__doc__ or ""
 
     def get_auth(self) -> list[dict[str, Any]]:
         return [{name: []} for name in AUTHENTICATION]
 
     def get_tags(self) -> list[str]:
-        return [self.view.__module__.rpartition(".")[2]]
+        return [next((tag for tag in TAGS if f"/{tag}/" in self.path), "other")]
 
 
 def header(name: str, description: str) -> OpenApiParameter:

@@ -6,6 +6,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from monitoring.api import changes, cluster, lists, node, root, timeline
 
 app_name = "api"
+DOCS = SpectacularSwaggerSplitView.as_view(url_name="api:schema", template_name="monitoring/api.html")
 
 
 def patterns(record: changes.Record) -> list[URLPattern]:
@@ -17,7 +18,7 @@ def patterns(record: changes.Record) -> list[URLPattern]:
         path("search/", root.Search.as_view(), name="search"),
         path("settings/", root.Settings.as_view(), name="settings"),
         path("schema/", SpectacularAPIView.as_view(), name="schema"),
-        path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),
+        path("docs/", DOCS, name="docs"),
         path("clusters/", changes.Clusters.as_view(record=record), name="clusters"),
         path(in_cluster, changes.ClusterDetail.as_view(record=record), name="cluster"),
         path(f"{in_cluster}overview/", cluster.Overview.as_view(), name="overview"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +13,7 @@ from django.contrib.auth.models import User
 from django.core import signals
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
+from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -99,3 +101,25 @@ def test_it_keeps_to_its_document(api: Any, signed: dict[str, Any], lab: Lab, pa
     assert not {401, 403, 429} & set(seen)
     if method == "get":
         assert seen[200], seen
+
+
+def test_the_page_of_the_document_runs_under_the_content_policy(as_viewer: Client, db: None) -> None:
+    page = as_viewer.get(f"{ROOT}docs/").content.decode()
+    assert "<style" not in page
+    assert not re.search(r"<script(?![^>]*\bsrc=)", page)
+    assert "//" not in "".join(re.findall(r'(?:src|href)="([^"]+)"', page))
+    script = as_viewer.get(f"{ROOT}docs/?script=")
+    assert script.headers["Content-Type"].startswith("application/javascript")
+    assert f"{ROOT}schema/" in script.content.decode()
+
+
+def test_the_document_names_units_and_ways_to_sign_in(as_viewer: Client, db: None) -> None:
+    found = as_viewer.get(f"{ROOT}schema/?format=json").json()
+    assert found["openapi"].startswith("3.1")
+    assert set(found["components"]["securitySchemes"]) == {"token", "session"}
+    row = found["components"]["schemas"]["NodeRow"]["properties"]
+    assert {"description": "bytes", "type": "integer"} in row["memory_total"]["anyOf"]
+    assert {"description": "share, 0 to 1", "type": "number"} in row["busy"]["anyOf"]
+    post = found["paths"][f"{ROOT}clusters/"]["post"]
+    assert post["summary"] == "Adds a cluster (administrators)"
+    assert {"201", "400", "403", "409"} <= post["responses"].keys()
