@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -34,6 +35,9 @@ CHECKED = [
 ]
 
 
+application = cache(get_wsgi_application)
+
+
 @pytest.fixture
 def _one_connection() -> Iterator[None]:
     """A server closes its connections between requests; here one transaction lasts over all of them."""
@@ -57,9 +61,7 @@ def signed(
 
 @pytest.fixture
 def api(lab: Lab, signed: dict[str, Any], _one_connection: None) -> Any:
-    return schemathesis.openapi.from_wsgi(
-        f"{ROOT}schema/?format=json", get_wsgi_application(), headers=signed
-    )
+    return schemathesis.openapi.from_wsgi(f"{ROOT}schema/?format=json", application(), headers=signed)
 
 
 def operations() -> list[tuple[str, str]]:
