@@ -28,8 +28,8 @@ def forget() -> None:
 def quick(settings: Settings) -> Settings:
     """Rounds of a tenth of a second."""
     settings.NUMAWEB_COLLECT_PERIOD = 0.1
-    settings.NUMAWEB_COLLECT_SHIFT = 1.2
-    settings.NUMAWEB_COLLECT_TIMEOUT = 0.3
+    settings.NUMAWEB_COLLECT_SHIFT = 60.0
+    settings.NUMAWEB_COLLECT_TIMEOUT = 0.5
     settings.NUMAWEB_COLLECT_BACKOFF = 0.2
     settings.NUMAWEB_COLLECT_LEASE = 2.0
     settings.NUMAWEB_COLLECT_REFRESH = 0.5

@@ -125,7 +125,7 @@ def collect_until(reached: Callable[[], bool], shard: int = 0, seconds: float = 
     try:
         while thread.is_alive() and time.monotonic() < deadline and not reached():
             time.sleep(0.02)
-        assert reached(), f"not reached within {seconds} s"
+        assert reached(), f"not reached within {seconds} s; the shift said {results}"
     finally:
         services.end_shifts()
         thread.join(20)
