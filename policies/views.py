@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 from django.views.generic import ListView, View
 
-from policies import audit, selectors
+from policies import audit, selectors, words
 from policies.models import AuditEntry
 
 PER_PAGE = 50
@@ -72,9 +72,9 @@ class AuditList(AuditorsOnly, ListView[AuditEntry]):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         kept = self.request.GET.copy()
         kept.pop("page", None)
-        return super().get_context_data(
-            form=self.form, actions=selectors.actions(), query=kept.urlencode(), **kwargs
-        )
+        given = super().get_context_data(form=self.form, query=kept.urlencode(), title=_("Audit"), **kwargs)
+        actions = [(name, words.action(name)) for name in selectors.actions()]
+        return {**given, "actions": actions, "rows": [shown(entry) for entry in given["entries"]]}
 
 
 class AuditExport(AuditorsOnly, View):
@@ -91,6 +91,23 @@ class AuditExport(AuditorsOnly, View):
         response["Content-Disposition"] = f'attachment; filename="numaweb-audit.{form}"'
         write(response, rows)
         return response
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """An entry as the page shows it: its action in the reader's language, and only what is different."""
+
+    entry: AuditEntry
+    action: str
+    changes: list[tuple[str, Any, Any]]
+
+
+def shown(entry: AuditEntry) -> Shown:
+    before, after = (value if isinstance(value, dict) else {} for value in (entry.before, entry.after))
+    names = sorted({*before, *after})
+    changes = [
+        (name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)
+    ]
+    return Shown(entry, words.action(entry.action), changes)
 
 
 def row(entry: AuditEntry) -> dict[str, Any]:

@@ -113,3 +113,18 @@ def test_it_shows_hostile_text_as_text(as_administrator: Client) -> None:
     page = as_administrator.get("/audit/").content.decode()
     assert "<script>alert(1)" not in page
     assert "&lt;script&gt;alert(1)" in page
+
+
+def test_it_shows_what_is_different_and_nothing_else(as_administrator: Client) -> None:
+    before = {"name": "old name", "kind": "unaltered"}
+    audit.record(audit.Event(action="change", before=before, after={**before, "name": "new name"}))
+    page = as_administrator.get("/audit/").content.decode()
+    assert "<del>old name</del>" in page
+    assert "<ins>new name</ins>" in page
+    assert "unaltered" not in page
+
+
+def test_it_speaks_the_readers_language(as_administrator: Client, entries: None) -> None:
+    page = as_administrator.get("/audit/", headers={"Accept-Language": "zh-CN"}).content.decode()
+    assert "审计" in page
+    assert "登录" in page
