@@ -12,7 +12,7 @@ from django.utils.http import parse_etags
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
-from rest_framework.exceptions import APIException, NotFound, ParseError, ValidationError
+from rest_framework.exceptions import APIException, MethodNotAllowed, NotFound, ParseError, ValidationError
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -57,6 +57,8 @@ class ApiView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         if any("\0" in str(value) for value in kwargs.values()):
             raise NotFound(_("No name has a NUL character."))
+        if request.method not in self.allowed_methods:
+            raise MethodNotAllowed(str(request.method))
         refuse_unknown(request, {each.name for each in self.parameters if request.method in ("GET", "HEAD")})
         super().initial(request, *args, **kwargs)
 
