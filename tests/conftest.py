@@ -1,5 +1,6 @@
 """What every test may use, and the end of the run: what this machine could not offer."""
 
+import signal
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +15,11 @@ pytest_plugins = ["tests.cast"]
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("fuzz", deadline=None, max_examples=2_000)
 settings.load_profile("fixed")
+
+
+def pytest_configure() -> None:
+    # A run that is told to end stops its servers as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
