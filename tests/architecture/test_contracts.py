@@ -62,6 +62,8 @@ TRESPASSES = [
     ("monitoring", "monitoring/utils.py", "", "monitoring.utils"),
     ("policies", "policies/models.py", "from policies import views", "policies.models -> policies.views"),
     ("policies", "policies/common.py", "", "policies.common"),
+    ("project", "numaweb/env.py", "from numaweb import urls", "numaweb.env -> numaweb.urls"),
+    ("project", "numaweb/misc.py", "", "numaweb.misc"),
     ("no-circles", "numaweb/env.py", "from numaweb import settings", "No cycles are allowed in numaweb."),
     ("settings", "numaweb/settings.py", "from monitoring import models", "settings -> monitoring.models"),
     ("models-are-bare", "monitoring/models.py", "import celery", "monitoring.models -> celery"),
