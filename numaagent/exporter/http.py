@@ -85,7 +85,9 @@ class Connections:
         self._tasks.add(task)
         try:
             await self._converse(task, reader, writer)
-        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        except TimeoutError:
+            writer.transport.abort()  # what a stalled reader has not taken must not stay in memory
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # the other side went away, or we end
         finally:
             self._tasks.discard(task)

@@ -83,9 +83,10 @@ def _rows(source: Source, path: str, data: bytes) -> list[list[int]]:
     if ids[-1] > MAX_ID or any(left >= right for left, right in pairwise(ids)):
         source.fail(path, "its CPUs are not in ascending order, or too many")
         return []
-    return rows if min(map(len, rows)) >= COLUMNS else [_padded(row) for row in rows]
+    lengths = set(map(len, rows))
+    return rows if len(lengths) == 1 and min(lengths) >= COLUMNS else [_even(row) for row in rows]
 
 
-def _padded(row: list[int]) -> list[int]:
+def _even(row: list[int]) -> list[int]:
     """Kernels before 2.6.11 count fewer modes."""
-    return row + [0] * (COLUMNS - len(row))
+    return (row + [0] * COLUMNS)[:COLUMNS]

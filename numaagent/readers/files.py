@@ -17,6 +17,9 @@ LIMIT = 256 * 1024
 """Bytes of a file that are read unless a reader says otherwise; kernel files of 1,024 CPUs stay below it."""
 MAX_LINKS = 40
 """Links that one path may lead through, as in Linux (path_resolution(7))."""
+MAX_PATH = 4095
+MAX_DEPTH = 200
+"""Bytes and folders of a path; Linux takes no longer ones, and no tree here is deeper."""
 MAX_PROBLEMS = 500
 """Different problems that are kept apart; further ones are counted together."""
 MAX_FOLDERS = 20_000
@@ -95,7 +98,7 @@ class Files:
     def open(self, path: str) -> int:
         """A descriptor of a regular file. Raises OSError."""
         if self.root == "/" or not path.startswith(self.root + "/"):
-            descriptor = os.open(path, _FLAGS)
+            descriptor = os.open(_checked(path), _FLAGS)
         else:
             descriptor = self._open_below(path)
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -106,15 +109,19 @@ class Files:
     def folder(self, path: str) -> str:
         """The path of a folder with all links followed inside the root, remembered. Raises OSError."""
         if self.root == "/" or not path.startswith(self.root + "/"):
-            return path
+            return _checked(path)
         found = self._folders.get(path)
         if found is None:
             if len(self._folders) > MAX_FOLDERS:
                 self._folders.clear()
-            above, _, name = path.rpartition("/")
-            real = f"{self.folder(above)}/{name}"
+            real = self.place(path)
             found = self._folders[path] = real if _link(real) is None else self.resolve(real)
         return found
+
+    def place(self, path: str) -> str:
+        """The path with the links of its folder followed inside the root; a link at its end stays. Raises OSError."""
+        above, _, name = _checked(path).rpartition("/")
+        return f"{self.folder(above)}/{name}"
 
     def resolve(self, path: str) -> str:
         """Follows every link of a path below the root as if the root were `/`. Raises OSError."""
@@ -139,9 +146,8 @@ class Files:
         return "/".join([self.root, *done])
 
     def _open_below(self, path: str) -> int:
-        above, _, name = path.rpartition("/")
         try:
-            return os.open(f"{self.folder(above)}/{name}", _FLAGS | os.O_NOFOLLOW)
+            return os.open(self.place(path), _FLAGS | os.O_NOFOLLOW)
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
@@ -264,9 +270,8 @@ class Source:
 
     def link(self, path: str) -> str | None:
         """What a symbolic link names, not followed; None where it is no link."""
-        above, _, name = path.rpartition("/")
         try:
-            return os.readlink(f"{self.files.folder(above)}/{name}")
+            return os.readlink(self.files.place(path))
         except OSError:
             return None
 
@@ -276,9 +281,8 @@ class Source:
 
     def state(self, path: str) -> tuple[int, int, int] | None:
         """What changes when a file is replaced or written: inode, size, time of change."""
-        above, _, name = path.rpartition("/")
         try:
-            found = os.stat(f"{self.files.folder(above)}/{name}", follow_symlinks=self.files.root == "/")
+            found = os.stat(self.files.place(path), follow_symlinks=self.files.root == "/")
         except OSError:
             return None
         return found.st_ino, found.st_size, found.st_mtime_ns
@@ -313,6 +317,13 @@ def read_all(descriptor: int, limit: int) -> bytes:
 def _readable(name: str) -> bool:
     """Names of bytes that are no UTF-8 cannot be told to anybody; the kernel makes none."""
     return name.isascii() or name.isprintable()
+
+
+def _checked(path: str) -> str:
+    """Paths come from files too (mounts, flags); one that no system call takes does not exist."""
+    if "\0" in path or len(path) > MAX_PATH or path.count("/") > MAX_DEPTH:
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    return path
 
 
 def _link(path: str) -> str | None:

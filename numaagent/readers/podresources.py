@@ -89,7 +89,7 @@ class Client:
 
     def _ask(self, source: Source, path: str, required: bool) -> PodResources | None:
         try:
-            place = f"{self._files.folder(os.path.dirname(path))}/{os.path.basename(path)}"
+            place = self._files.place(path)
             if not stat.S_ISSOCK(os.lstat(place).st_mode):
                 source.fail(path, "it is not a socket")
                 return None

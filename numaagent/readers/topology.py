@@ -13,7 +13,7 @@ from numaagent.readers import caches, cpuinfo
 from numaagent.readers.files import Files, Source
 from numaagent.readers.kerneltext import numbered
 from numacore import topology
-from numacore.cpuset import EMPTY, CpuSet
+from numacore.cpuset import EMPTY, CpuSet, union
 from numacore.topology import UNREACHABLE, Cpu, NumaNode, Topology
 
 LARGEST_LABEL = 1 << 31
@@ -48,7 +48,7 @@ def _cpus(source: Source, base: str, roots: Roots) -> tuple[Cpu, ...]:
     # Some architectures have folders for CPUs that are possible and not there.
     present = (source.ids(f"{base}/cpu/present") or folders) | (listed or EMPTY)
     if not present:
-        present = CpuSet(cpuinfo.ids(source, roots))
+        present = CpuSet(cpuinfo.ids(source, roots)) or union(_nodes(source, base).values())
     online = CpuSet(cpu for cpu in present if _is_online(source, f"{base}/cpu/cpu{cpu}", cpu, listed))
     cpus = tuple(_cpu(source, f"{base}/cpu/cpu{cpu}", cpu, cpu in online) for cpu in present)
     cpus = cpuinfo.complete(source, roots, cpus)

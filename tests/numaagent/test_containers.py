@@ -195,6 +195,25 @@ opt/groups/docker/{WEB}/cpuset.cpus.effective = 0-1
     assert [(each.runtime, str(each.cpus)) for each in found.containers] == [("docker", "0-1")]
 
 
+@pytest.mark.parametrize("kind", ["cpuset rw", "cgroup rw,cpuset,noprefix"])
+def test_it_honours_cpusets_of_old_kernels(open_node: Open, tmp_path: Path, kind: str) -> None:
+    root = trees.build(
+        f"""
+{MACHINE}
+dev/cpu sets/cpus = 0-7
+dev/cpu sets/mems = 0-1
+dev/cpu sets/job/cpus = 4-5
+dev/cpu sets/job/mems = 1
+dev/cpu sets/job/tasks = 99
+""",
+        tmp_path,
+    )
+    (root / "proc").mkdir()
+    (root / "proc" / "mounts").write_text(f"none /dev/cpu\\040sets {kind} 0 0\nnone /a\0b cgroup2 rw 0 0\n")
+    found = seen(open_node(root))
+    assert [(each.name, str(each.cpus), str(each.mems)) for each in found.containers] == [("job", "4-5", "1")]
+
+
 def test_it_finds_the_trees_where_no_mount_is_listed(look: Look) -> None:
     found = look(CGROUPFS_V1.replace(V1, ""))
     assert [str(each.cpus) for each in found.containers] == ["2-3"]

@@ -67,6 +67,19 @@ def test_it_tells_links_that_run_in_a_circle(source: Source, root: Path) -> None
     assert causes(source) == [("/sys/a", "its links run in a circle")]
 
 
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000, "/".join("a" * 1000)])
+def test_it_finds_nothing_under_paths_that_cannot_be(source: Source, root: Path, name: str) -> None:
+    path = f"{root}/sys/{name}"
+    assert (source.text(path), source.names(path), source.link(path), source.exists(path)) == (
+        None,
+        [],
+        None,
+        False,
+    )
+    assert source.text(path, required=True) is None
+    assert causes(source)[0][1] == "it does not exist"
+
+
 def test_it_says_what_is_missing_only_if_it_has_to_be_there(source: Source, root: Path) -> None:
     assert source.text(f"{root}/sys/nothing") is None
     assert causes(source) == []

@@ -173,6 +173,25 @@ def test_it_asks_cpuinfo_where_there_is_no_sysfs(look: Look) -> None:
     assert seen.causes("topology") == ["it does not exist"]
 
 
+def test_it_takes_the_cpus_that_numa_nodes_name_where_nothing_else_does(look: Look) -> None:
+    seen = look(TWO_NODES)
+    assert cpus(seen.machine.topology) == "0-3"
+    assert nodes(seen.machine.topology) == {0: "0-1", 1: "2-3"}
+
+
+def test_it_fills_in_sockets_that_sysfs_leaves_out(look: Look) -> None:
+    seen = look(
+        FOUR.replace(f"{CPU}/cpu[0-3]/topology/physical_package_id = 0\n", "")
+        + "proc/cpuinfo <<\n\tprocessor : 2\n\tphysical id : 6\n\tcore id : 9\n"
+    )
+    assert [(cpu.socket, cpu.core) for cpu in seen.machine.topology.cpus] == [
+        (None, 0),
+        (None, 1),
+        (6, 2),
+        (None, 3),
+    ]
+
+
 def test_it_numbers_sockets_that_have_no_number(look: Look) -> None:
     seen = look(f"""
 {CPU}/online = 0-3
