@@ -14,9 +14,10 @@ log = structlog.get_logger(__name__)
 
 @shared_task(name="monitoring.tasks.start_shifts", ignore_result=True)
 def start_shifts() -> None:
-    """Offers every shard to whoever is free; a shard that is being collected is left alone by its lease."""
+    """Offers the shards that nobody seems to collect to whoever is free."""
     for shard in range(settings.NUMAWEB_COLLECT_SHARDS):
-        offer(shard)
+        if services.shift_wanted(shard):
+            offer(shard)
 
 
 @shared_task(name="monitoring.tasks.collect", ignore_result=True)
@@ -30,7 +31,7 @@ def collect(shard: int) -> str:
 
 
 def offer(shard: int) -> None:
-    collect.apply_async(args=(shard,), queue="collect", expires=5)
+    collect.apply_async(args=(shard,), queue="collect", expires=30)
 
 
 @shared_task(name="monitoring.tasks.compact_history", ignore_result=True)

@@ -15,6 +15,8 @@ class Lease(models.Model):
     """Made anew for each tenure: the fence that every write of the holder checks."""
     beats = models.PositiveBigIntegerField(default=0)
     """Raised by each renewal. Whoever sees it stand still for long enough, by an own monotonic clock, may take over."""
+    seen = models.PositiveBigIntegerField(default=0)
+    """The number as it was when somebody last looked whether the holder works."""
 
     class Meta:
         default_permissions = ()

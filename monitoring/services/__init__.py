@@ -3,6 +3,7 @@
 from monitoring.services.clusters import EndpointSpec, ensure_cluster
 from monitoring.services.collection import end_all as end_shifts
 from monitoring.services.collection import run as collect
+from monitoring.services.collection import wanted as shift_wanted
 from monitoring.services.configuration import ensure_settings
 from monitoring.services.endpoints import Trial, try_endpoint
 from monitoring.services.housekeeping import compact_history, forget
@@ -19,5 +20,6 @@ __all__ = [
     "ensure_settings",
     "forget",
     "record",
+    "shift_wanted",
     "try_endpoint",
 ]

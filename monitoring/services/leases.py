@@ -4,6 +4,8 @@ A lease is a row. Its holder raises a number in it every few seconds; whoever wa
 lease when it stood still for long enough, by the watcher's own monotonic clock. No two clocks are ever compared, so a
 clock that jumps, on either side, takes nothing from a holder that works. Every write of the holder's work checks the
 lease's token in the same transaction: what comes from a holder that was thought dead and was only slow is refused.
+
+Watching takes seconds, so it is only done on suspicion: `suspect` looks once, and remembers in the row what it saw.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from django.db.models import F
 
 from monitoring.models import Lease
 
-Clock = Callable[[], float]
+LOOKS = 10
+"""In the time after which a holder counts as dead."""
 
 
 class LeaseLostError(Exception):
@@ -37,27 +40,30 @@ class Tenure(msgspec.Struct, frozen=True):
     token: str
 
 
-class _Sight(msgspec.Struct):
-    """What a watcher saw: the number, since when it is so, and when it looked last."""
-
-    beats: int
-    token: str
-    since: float
-    last: float
-
-
-_seen: dict[str, _Sight] = {}
 _mine: set[str] = set()
 _lock = threading.Lock()
 
 
-def take(name: str, patience: float, clock: Clock = time.monotonic) -> Tenure | None:
+def suspect(name: str) -> bool:
+    """Whether the lease may be free: nobody has it, or its number is what it was at the look before."""
+    lease, _ = Lease.objects.get_or_create(name=name)
+    still = lease.seen == lease.beats
+    Lease.objects.filter(name=name).update(seen=lease.beats)
+    return not lease.token or _dead(lease) or still
+
+
+def take(
+    name: str,
+    patience: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Tenure | None:
     """Takes the lease if it is free, was given up, or its holder is dead; None while somebody works.
 
-    `patience`: seconds that the holder's number must have stood still.
+    Watches until the number moves, or has stood still for `patience` seconds.
     """
     lease, _ = Lease.objects.get_or_create(name=name)
-    if lease.token and not _dead(lease) and not _stood_still(lease, patience, clock()):
+    if lease.token and not _dead(lease) and not _stands_still(lease, patience, clock, sleep):
         return None
     token = secrets.token_hex(16)
     won = Lease.objects.filter(name=name, token=lease.token, beats=lease.beats).update(
@@ -67,8 +73,22 @@ def take(name: str, patience: float, clock: Clock = time.monotonic) -> Tenure | 
         return None
     with _lock:
         _mine.add(token)
-        _seen.pop(name, None)
     return Tenure(name, token)
+
+
+def _stands_still(
+    lease: Lease, patience: float, clock: Callable[[], float], sleep: Callable[[float], None]
+) -> bool:
+    since = last = clock()
+    while last - since < patience:
+        sleep(patience / LOOKS)
+        now = Lease.objects.filter(name=lease.name).first()
+        if now is None or (now.beats, now.token) != (lease.beats, lease.token):
+            return False
+        before, last = last, clock()
+        if last - before > patience:
+            since = last  # we stood still ourselves, and the holder may have with us
+    return True
 
 
 def renew(tenure: Tenure) -> None:
@@ -88,21 +108,6 @@ def give_up(tenure: Tenure) -> None:
     Lease.objects.filter(name=tenure.name, token=tenure.token).update(token="", holder="")
     with _lock:
         _mine.discard(tenure.token)
-
-
-def _stood_still(lease: Lease, patience: float, now: float) -> bool:
-    with _lock:
-        sight = _seen.get(lease.name)
-        if (
-            sight is None
-            or (sight.beats, sight.token) != (lease.beats, lease.token)
-            or now - sight.last > patience
-        ):
-            # Not seen before, it moved, or we did not look for so long that we cannot tell.
-            _seen[lease.name] = _Sight(lease.beats, lease.token, now, now)
-            return False
-        sight.last = now
-        return now - sight.since >= patience
 
 
 def holder() -> str:

@@ -191,8 +191,28 @@ def test_it_refuses_addresses_that_lead_to_cloud_metadata(quick: Settings) -> No
 
 
 def test_it_leaves_a_shard_alone_that_somebody_collects(quick: Settings) -> None:
-    assert leases.take("collect-0", 5.0) is not None
-    assert services.collect(0) == "busy"
+    quick.NUMAWEB_COLLECT_LEASE = 0.4
+    with exporters.fleet(1) as fleet:
+        known(fleet.urls)
+        told: list[str] = []
+
+        def busy() -> bool:
+            if reported(1):
+                told.append(services.collect(0))
+            return bool(told)
+
+        assert collect_until(busy) == "worked"
+    assert set(told) == {"busy"}
+
+
+def test_it_offers_a_shard_only_if_nobody_seems_to_collect_it(quick: Settings) -> None:
+    assert services.shift_wanted(0)
+    held = leases.take("collect-0", 0.1)
+    assert held is not None
+    assert not services.shift_wanted(0)
+    leases.renew(held)
+    assert not services.shift_wanted(0)
+    assert services.shift_wanted(0)
 
 
 def test_it_divides_endpoints_among_shards(quick: Settings) -> None:

@@ -2,31 +2,36 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pytest
 from django.db import connections, transaction
 
 from monitoring.models import Lease
 from monitoring.services import leases
+from monitoring.services.leases import Tenure
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def _strangers() -> Iterator[None]:
-    """Nothing is remembered of the leases of other tests."""
-    leases._seen.clear()
-    yield
-    leases._seen.clear()
-
-
 class Clock:
-    def __init__(self) -> None:
+    """Time that passes when somebody sleeps; what happens meanwhile is said in `meanwhile`."""
+
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         self.now = 1000.0
+        self.meanwhile = meanwhile
 
     def __call__(self) -> float:
         return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.meanwhile()
+
+
+def take(clock: Clock | None = None) -> Tenure | None:
+    clock = clock or Clock()
+    return leases.take("work", 10, clock, clock.sleep)
 
 
 def elsewhere(name: str = "work") -> None:
@@ -34,64 +39,73 @@ def elsewhere(name: str = "work") -> None:
     Lease.objects.filter(name=name).update(holder="other/boot/17")
 
 
-def test_it_gives_the_lease_to_one() -> None:
-    assert leases.take("work", 10) is not None
-    assert leases.take("work", 10) is None
-
-
 def test_it_gives_a_freed_lease_at_once() -> None:
-    held = leases.take("work", 10)
+    held = take()
     assert held is not None
     leases.give_up(held)
-    assert leases.take("work", 10) is not None
+    clock = Clock()
+    assert take(clock) is not None
+    assert clock.now == 1000.0
 
 
 def test_it_takes_over_what_stood_still_for_long_enough() -> None:
-    clock = Clock()
-    assert leases.take("work", 10, clock)
+    assert take()
     elsewhere()
-    for _ in range(5):
-        assert leases.take("work", 10, clock) is None
-        clock.now += 2.1
-    assert leases.take("work", 10, clock) is not None
-
-
-def test_it_waits_while_the_holder_renews() -> None:
     clock = Clock()
-    held = leases.take("work", 10, clock)
+    assert take(clock) is not None
+    assert 1010.0 <= clock.now <= 1011.0
+
+
+def test_it_leaves_it_to_a_holder_that_renews() -> None:
+    held = take()
     assert held is not None
     elsewhere()
-    for _ in range(20):
-        assert leases.take("work", 10, clock) is None
-        clock.now += 4
-        leases.renew(held)
+    clock = Clock(lambda: leases.renew(held))
+    assert take(clock) is None
+    assert clock.now < 1002.0  # and knows it after the first look that shows it
 
 
-def test_it_does_not_count_time_in_which_it_did_not_look() -> None:
-    clock = Clock()
-    assert leases.take("work", 10, clock)
+def test_it_does_not_count_time_in_which_it_stood_still_itself() -> None:
+    assert take()
     elsewhere()
-    assert leases.take("work", 10, clock) is None
-    clock.now += 600  # asleep, or the database was away: the holder may have been as well
-    assert leases.take("work", 10, clock) is None
+    clock = Clock()
+    jumps = [600.0]
+
+    def freeze() -> None:
+        clock.now += jumps.pop() if jumps else 0.0
+
+    clock.meanwhile = freeze
+    assert take(clock) is not None
+    assert clock.now >= 1611.0
+
+
+def test_it_suspects_only_who_does_not_move() -> None:
+    assert leases.suspect("work")
+    held = take()
+    assert held is not None
+    elsewhere()
+    assert not leases.suspect("work")
+    leases.renew(held)
+    assert not leases.suspect("work")
+    assert leases.suspect("work")
 
 
 def test_it_takes_over_from_a_dead_process_of_this_machine_at_once() -> None:
-    assert leases.take("work", 10) is not None
+    assert take() is not None
     host, boot, _ = leases.holder().split("/")
     Lease.objects.update(holder=f"{host}/{boot}/4194304")
-    assert leases.take("work", 10) is not None
+    assert take() is not None
 
 
 def test_it_takes_over_what_an_earlier_process_of_its_own_number_held() -> None:
-    assert leases.take("work", 10) is not None
+    assert take() is not None
     Lease.objects.update(token="an-earlier-life")
-    assert leases.take("work", 10) is not None
+    assert take() is not None
     assert Lease.objects.get().holder.endswith(f"/{os.getpid()}")
 
 
 def test_it_refuses_the_writes_of_a_holder_that_was_replaced() -> None:
-    slow = leases.take("work", 10)
+    slow = take()
     assert slow is not None
     Lease.objects.update(token="faster")
     with pytest.raises(leases.LeaseLostError), transaction.atomic():
@@ -102,17 +116,26 @@ def test_it_refuses_the_writes_of_a_holder_that_was_replaced() -> None:
 
 def test_it_gives_one_of_many_that_ask_at_once() -> None:
     Lease.objects.create(name="work")
-    won: list[bool] = []
-    start = threading.Barrier(8)
+    refused: list[bool] = []
+    start, over = threading.Barrier(6), threading.Event()
 
     def ask() -> None:
         start.wait()
-        won.append(leases.take("work", 10) is not None)
+        held = leases.take("work", 1.0)
+        if held is None:
+            refused.append(True)
+        while held is not None and not over.wait(0.05):
+            leases.renew(held)
         connections.close_all()
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
+    threads = [threading.Thread(target=ask) for _ in range(6)]
     for thread in threads:
         thread.start()
+    for _ in range(200):
+        if len(refused) == 5:
+            break
+        over.wait(0.05)
+    over.set()
     for thread in threads:
         thread.join()
-    assert sum(won) == 1
+    assert len(refused) == 5

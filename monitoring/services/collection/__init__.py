@@ -4,6 +4,6 @@
 it: one for the hot store and the bus, one for the database, one that shows that the holder of the lease works.
 """
 
-from monitoring.services.collection.shift import end_all, run
+from monitoring.services.collection.shift import end_all, run, wanted
 
-__all__ = ["end_all", "run"]
+__all__ = ["end_all", "run", "wanted"]

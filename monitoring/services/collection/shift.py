@@ -65,11 +65,21 @@ def end_all() -> None:
     _end.set()
 
 
+def lease_of(shard: int) -> str:
+    """The name of a shard's lease."""
+    return f"collect-{shard}"
+
+
+def wanted(shard: int) -> bool:
+    """Whether a shift should be offered: nobody seems to collect this shard."""
+    return not _end.is_set() and leases.suspect(lease_of(shard))
+
+
 def run(shard: int) -> Result:
     """Works one shift, unless somebody else does. Blocking; not within an event loop."""
     if _end.is_set():
         return "busy"
-    tenure = leases.take(f"collect-{shard}", float(settings.NUMAWEB_COLLECT_LEASE))
+    tenure = leases.take(lease_of(shard), float(settings.NUMAWEB_COLLECT_LEASE))
     if tenure is None:
         return "busy"
     try:
