@@ -210,7 +210,8 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": STATIC_STORE if STATIC_HASHED else PLAIN_STORE},
 }
-WHITENOISE_USE_FINDERS = not STATIC_HASHED
+# Unhashed files are looked up anew at each request: `make assets` may replace them while we run.
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = not STATIC_HASHED
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 # REST ------------------------------------------------------------------------------------------------------------

@@ -56,6 +56,9 @@ class AuditFilter(forms.Form):
         return msgspec.convert({k: v for k, v in self.cleaned_data.items() if v}, selectors.Filter)
 
 
+CRUMBS = ({"label": _("Administration")}, {"label": _("Audit")})
+
+
 class AuditorsOnly(PermissionRequiredMixin):
     permission_required = "policies.view_auditentry"
 
@@ -72,7 +75,9 @@ class AuditList(AuditorsOnly, ListView[AuditEntry]):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         kept = self.request.GET.copy()
         kept.pop("page", None)
-        given = super().get_context_data(form=self.form, query=kept.urlencode(), title=_("Audit"), **kwargs)
+        given = super().get_context_data(
+            form=self.form, query=kept.urlencode(), title=_("Audit"), crumbs=CRUMBS, **kwargs
+        )
         actions = [(name, words.action(name)) for name in selectors.actions()]
         return {**given, "actions": actions, "rows": [shown(entry) for entry in given["entries"]]}
 
@@ -98,16 +103,16 @@ class Shown(msgspec.Struct, frozen=True):
 
     entry: AuditEntry
     action: str
+    detail: str
     changes: list[tuple[str, Any, Any]]
 
 
 def shown(entry: AuditEntry) -> Shown:
     before, after = (value if isinstance(value, dict) else {} for value in (entry.before, entry.after))
     names = sorted({*before, *after})
-    changes = [
-        (name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)
-    ]
-    return Shown(entry, words.action(entry.action), changes)
+    pairs = [(name, before.get(name), after.get(name)) for name in names]
+    changes = [(name, old, new) for name, old, new in pairs if (old or None) != (new or None)]
+    return Shown(entry, words.action(entry.action), words.detail(entry.detail), changes)
 
 
 def row(entry: AuditEntry) -> dict[str, Any]:

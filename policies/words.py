@@ -19,6 +19,18 @@ ACTIONS: dict[str, str | Promise] = {
 }
 
 
+DETAILS: dict[str, str | Promise] = {
+    "wrong user name or password": _("wrong user name or password"),
+    "too many wrong passwords": _("too many wrong passwords"),
+    "first administrator": _("first administrator"),
+}
+
+
+def detail(text: str) -> str:
+    """A detail in words; most are facts that need no translation."""
+    return str(DETAILS.get(text, text))
+
+
 def action(name: str) -> str:
     """An action in words; one that has none yet is shown as it is recorded."""
     return str(ACTIONS.get(name, name))

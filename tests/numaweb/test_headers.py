@@ -8,6 +8,7 @@ import pytest
 import time_machine
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
+from django.contrib.staticfiles import finders
 from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -59,6 +60,18 @@ def test_it_serves_static_files_without_sign_in_and_lets_them_be_kept(client: Cl
     assert not file.streaming
 
 
+def test_it_serves_a_file_that_was_built_anew_while_it_runs(
+    client: Client, tmp_path: Path, settings: Settings
+) -> None:
+    settings.STATICFILES_DIRS = [tmp_path]
+    finders.get_finder.cache_clear()
+    for content in (b"body{}", b"body{color:red}"):
+        (tmp_path / "app-of-a-test.css").write_bytes(content)
+        file = client.get("/static/app-of-a-test.css")
+        assert (file.content, file["Content-Length"]) == (content, str(len(content)))
+    finders.get_finder.cache_clear()
+
+
 def test_it_names_hashed_files_that_browsers_keep_for_ever(tmp_path: Path, settings: Settings) -> None:
     settings.STATIC_ROOT = tmp_path
     (tmp_path / "app.0123456789ab.css").write_text("body{}")
@@ -66,7 +79,7 @@ def test_it_names_hashed_files_that_browsers_keep_for_ever(tmp_path: Path, setti
         '{"version": "1.1", "paths": {"app.css": "app.0123456789ab.css"}}'
     )
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": settings.STATIC_STORE}}
-    settings.WHITENOISE_USE_FINDERS = False
+    settings.WHITENOISE_USE_FINDERS = settings.WHITENOISE_AUTOREFRESH = False
     file = Client().get("/static/app.0123456789ab.css")
     assert file["Cache-Control"] == "max-age=315360000, public, immutable"
 
