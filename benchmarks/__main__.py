@@ -12,15 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import collector, exporter, live, page, results, store
+from benchmarks import api, collector, exporter, live, page, results, store
 from benchmarks.outcome import NotRun, Outcome, table
 
 BENCHES: dict[str, Callable[[], list[Outcome]]] = {
     "exporter": exporter.run,
     "collector": collector.run,
+    "scale": scale.run,
     "live": live.run,
     "page": page.run,
     "store": store.run,
+    "api": api.run,
 }
 RESULTS = Path(__file__).with_name("results.md")
 

@@ -55,7 +55,7 @@ def page(found: QuerySet[M], columns: Sequence[Any], sorts: dict[str, str], wish
     descending, back = wish.sort.startswith("-"), bool(wish.cursor and wish.cursor.back)
     if wish.cursor:
         found = found.filter(beyond(found.model, column, wish.cursor, descending=descending))
-    ordered = found.order_by(*order(column, descending=descending != back, back=back))
+    ordered = found.order_by(*order(found.model, column, descending=descending != back, back=back))
     rows: list[tuple[Any, ...]] = list(ordered.values_list(*columns, column, "pk")[: wish.size + 1])
     more, rows = len(rows) > wish.size, rows[: wish.size]
     if back:
@@ -68,23 +68,26 @@ def page(found: QuerySet[M], columns: Sequence[Any], sorts: dict[str, str], wish
     )
 
 
-def order(column: str, *, descending: bool, back: bool) -> tuple[Any, str]:
+def order(model: type[Model], column: str, *, descending: bool, back: bool) -> tuple[Any, str]:
     """Unknown comes last, whichever way one sorts; read backwards it comes first."""
+    key = "-pk" if back else "pk"
+    if not field_of(model, column).null:  # an index serves this order as it is
+        return f"-{column}" if descending else column, key
     nulls = {"nulls_first" if back else "nulls_last": True}
-    sorted_by = F(column).desc(**nulls) if descending else F(column).asc(**nulls)
-    return sorted_by, "-pk" if back else "pk"
+    return (F(column).desc(**nulls) if descending else F(column).asc(**nulls)), key
 
 
 def beyond(model: type[Model], column: str, cursor: Cursor, *, descending: bool) -> Q:
     """The rows on the far side of a cursor."""
     key = Q(pk__lt=cursor.key) if cursor.back else Q(pk__gt=cursor.key)
+    field = field_of(model, column)
     unknown = Q(**{f"{column}__isnull": True})
     if cursor.value is None:
         return (unknown & key) | (~unknown if cursor.back else Q(pk__in=()))
-    value = typed(field_of(model, column), cursor.value)
+    value = typed(field, cursor.value)
     further = "lt" if descending != cursor.back else "gt"
     far = Q(**{f"{column}__{further}": value}) | (Q(**{column: value}) & key)
-    return far if cursor.back else far | unknown
+    return far | unknown if field.null and not cursor.back else far
 
 
 def typed(field: Field[Any, Any], value: Any) -> Any:
