@@ -9,7 +9,6 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.contrib import auth
-from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.cache import add_never_cache_headers
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -60,11 +59,6 @@ class RequestLog:
             if hasattr(request, "session")
             else None,
         )
-
-    def process_exception(self, _request: HttpRequest, exception: Exception) -> None:
-        metrics.FAILURES.labels(kind=type(exception).__name__).inc()
-        if isinstance(exception, DatabaseError):
-            metrics.DATABASE_ERRORS.inc()
 
 
 def known_method(request: HttpRequest) -> str:

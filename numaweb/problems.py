@@ -1,12 +1,14 @@
 """What somebody sees when something goes wrong: a page with the cause and the remedy, or problem details for programs.
 
-Pages for 400, 403, 404, 429, 500 and forged requests; `application/problem+json` (RFC 9457) under /api/.
+Pages for 400, 403, 404, 500, 503 and forged requests; `application/problem+json` (RFC 9457) under /api/.
 """
 
+import sys
 from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -16,11 +18,13 @@ from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
-from numaweb import refusals, roles
+from numaweb import metrics, refusals, roles
 from policies import audit
 
 CONTENT_TYPE = "application/problem+json"
 API_PREFIX = "/api/"
+# How SQLite and PostgreSQL say that there is no room.
+FULL = ("disk is full", "no space left", "could not extend file")
 
 
 def details(status: int, detail: str, **extra: Any) -> dict[str, Any]:
@@ -38,7 +42,7 @@ def answer(request: HttpRequest, status: int, title: str, detail: str, remedy: s
         return JsonResponse(details(status, detail), status=status, content_type=CONTENT_TYPE)
     context = {"status": status, "title": title, "detail": detail, "remedy": remedy}
     # The page of an unexpected error asks for nothing that may be what failed: no user, no menu, no database.
-    if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+    if status in (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE):
         return HttpResponse(render_to_string("500.html", context), status=status)
     return render(request, "problem.html", context, status=status)
 
@@ -99,6 +103,13 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 @requires_csrf_token
 def failed(request: HttpRequest) -> HttpResponse:
+    """Django calls it while the error is being handled, without naming it."""
+    error = sys.exc_info()[1]
+    metrics.FAILURES.labels(kind=type(error).__name__).inc()
+    if isinstance(error, DatabaseError):
+        metrics.DATABASE_ERRORS.inc()
+    if isinstance(error, OperationalError):
+        return without_database(request, error)
     return answer(
         request,
         500,
@@ -108,14 +119,22 @@ def failed(request: HttpRequest) -> HttpResponse:
     )
 
 
-def too_many(request: HttpRequest) -> HttpResponse:
-    return answer(
-        request,
-        429,
-        _("Too many requests"),
-        _("Too many requests came from here."),
-        _("Wait a minute and try again."),
-    )
+def without_database(request: HttpRequest, error: OperationalError) -> HttpResponse:
+    """The database is away, busy or full: nothing was changed, and trying again may help."""
+    if any(word in str(error).lower() for word in FULL):
+        detail = _("The disk of the database is full. Nothing was changed.")
+        remedy = _("An administrator must free space; then try again.")
+    elif "locked" in str(error).lower():
+        detail = _("The database is busy with other writes. Nothing was changed.")
+        remedy = _("Try again in a moment.")
+    else:
+        detail = _("The database cannot be reached. Nothing was changed.")
+        remedy = _(
+            "Try again in a moment; if it stays, an administrator should look at /readyz and at the log."
+        )
+    response = answer(request, 503, _("The database does not answer"), detail, remedy)
+    response["Retry-After"] = "5"
+    return response
 
 
 @requires_csrf_token

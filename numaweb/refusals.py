@@ -5,6 +5,7 @@ A stranger can cause refusals without end, so each address may write so many ent
 
 import structlog
 from django.core.cache import cache
+from redis import RedisError
 
 from numaweb import metrics
 from policies import audit
@@ -32,8 +33,11 @@ def note(*, action: str, actor: str, address: str, target: str, detail: str) -> 
 
 def within_budget(address: str) -> bool:
     key = f"refusals-{address or 'unknown'}"
-    cache.add(key, 0, timeout=60)
     try:
+        cache.add(key, 0, timeout=60)
         return cache.incr(key) <= PER_MINUTE
     except ValueError:  # it expired between the two calls
+        return True
+    except RedisError as error:  # better an entry too many than none
+        log.warning("refusals are not bounded, the cache is away", error=type(error).__name__)
         return True

@@ -1,10 +1,12 @@
 """What somebody sees when something is wrong: the cause and the remedy, in both languages."""
 
+import pytest
 from django.contrib.auth.models import User
-from django.db import DatabaseError
+from django.db import OperationalError
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import include, path
+from prometheus_client import REGISTRY
 from pytest_django.fixtures import Settings
 
 from numaweb import urls
@@ -12,15 +14,17 @@ from policies.models import AuditEntry
 from tests.cast import signed_in
 
 
-def broken(_request: object) -> HttpResponse:
-    raise DatabaseError("password=hunter2")
+def failing(error: Exception) -> type:
+    """An URL configuration with two addresses that fail."""
 
+    def broken(_request: object) -> HttpResponse:
+        raise error
 
-class Broken:
-    """An URL configuration with one view that fails."""
+    class Failing:
+        handler500 = urls.handler500
+        urlpatterns = [path("broken/", broken), path("api/v1/broken/", broken), path("", include(urls))]
 
-    handler500 = urls.handler500
-    urlpatterns = [path("broken/", broken), path("", include(urls))]
+    return Failing
 
 
 def test_it_says_which_role_is_missing(as_viewer: Client) -> None:
@@ -72,12 +76,52 @@ def test_it_refuses_and_records_a_form_from_elsewhere(viewer: User) -> None:
 
 
 def test_it_hides_the_details_of_an_unexpected_error(as_viewer: Client, settings: Settings) -> None:
-    settings.ROOT_URLCONF = Broken
+    settings.ROOT_URLCONF = failing(ValueError("password=hunter2"))
     as_viewer.raise_request_exception = False
     page = as_viewer.get("/broken/")
     assert page.status_code == 500
     assert "it has been logged" in page.content.decode()
     assert b"hunter2" not in page.content
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("database is locked", "The database is busy with other writes."),
+        ("database or disk is full", "The disk of the database is full."),
+        ("could not extend file: No space left on device", "The disk of the database is full."),
+        ("connection to server at 10.0.0.5 failed: Connection refused", "The database cannot be reached."),
+    ],
+)
+def test_it_says_what_is_wrong_with_the_database(
+    as_viewer: Client, settings: Settings, error: str, said: str
+) -> None:
+    settings.ROOT_URLCONF = failing(OperationalError(error))
+    as_viewer.raise_request_exception = False
+    page = as_viewer.get("/broken/")
+    assert (page.status_code, page["Retry-After"]) == (503, "5")
+    assert said in page.content.decode()
+    assert "Nothing was changed." in page.content.decode()
+    assert b"10.0.0.5" not in page.content
+    answer = as_viewer.get("/api/v1/broken/")
+    assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
+    assert answer.json()["detail"].startswith(said)
+
+
+def test_it_counts_what_failed(as_viewer: Client, settings: Settings) -> None:
+    settings.ROOT_URLCONF = failing(OperationalError("database is locked"))
+    as_viewer.raise_request_exception = False
+    before = REGISTRY.get_sample_value("numaweb_database_errors_total") or 0
+    as_viewer.get("/broken/")
+    assert REGISTRY.get_sample_value("numaweb_database_errors_total") == before + 1
+
+
+def test_it_refuses_and_answers_without_a_cache(as_viewer: Client, settings: Settings) -> None:
+    away = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": "redis://127.0.0.1:1/0"}
+    settings.CACHES = {"default": away}
+    assert as_viewer.get("/audit/").status_code == 403
+    assert AuditEntry.objects.count() == 1
+    assert as_viewer.get("/api/v1/clusters/").status_code == 200
 
 
 def test_programs_get_problem_details(as_viewer: Client) -> None:

@@ -1,8 +1,11 @@
 """The three roles and the first administrator."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from django.contrib.auth.models import AnonymousUser, Group, User
 from django.core.management import call_command
+from django.db import connection
 from pytest_django.fixtures import Settings
 
 from numaweb import bootstrapping, roles
@@ -91,3 +94,17 @@ def test_it_uses_a_given_password_and_does_not_show_it(
 def test_it_needs_no_administrator_where_a_superuser_is(db: None) -> None:
     User.objects.create_superuser("root", password="x")
     assert bootstrapping.bootstrap() is None
+
+
+def test_two_processes_at_once_make_one_administrator(transactional_db: None) -> None:
+    def start() -> bootstrapping.Made | None:
+        try:
+            return bootstrapping.bootstrap()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        made = [found for found in pool.map(lambda _: start(), range(4)) if found]
+    assert len(made) == 1
+    assert User.objects.count() == 1
+    assert Group.objects.count() == 3

@@ -40,12 +40,12 @@ class Installation(NamedTuple):
     def ask(self, question: str) -> Any:
         """The first value of the first row."""
         with psycopg.connect(self.postgres.url, connect_timeout=5) as connection:
-            row = connection.execute(question).fetchone()  # type: ignore[call-overload]
+            row = connection.execute(question).fetchone()
         return row[0] if row else None
 
     def counts(self) -> dict[bytes, bytes]:
         with Redis.from_url(self.redis.url.replace("/0", "/2")) as client:
-            return client.hgetall("numaweb:hot:counts")  # type: ignore[return-value]
+            return client.hgetall("numaweb:hot:counts")
 
     def rounds(self) -> int:
         return int(self.counts().get(b"collections_ok", b"0"))
@@ -201,7 +201,7 @@ def sign_in(url: str) -> str:
     jar = CookieJar()
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
     browser.open(f"{url}/accounts/login/", timeout=20).read()
-    token = next(cookie.value for cookie in jar if cookie.name == "csrftoken")
+    token = next(cookie.value for cookie in jar if cookie.name == "numaweb_csrf")
     form = {"username": "admin", "password": PASSWORD, "csrfmiddlewaretoken": token or ""}
     request = urllib.request.Request(
         f"{url}/accounts/login/", urllib.parse.urlencode(form).encode(), {"Referer": url}
