@@ -10,7 +10,7 @@ import os
 import stat
 from collections import deque
 
-from numacore import wire
+from numaagent.readers.problems import Problems
 from numacore.cpuset import CpuSet, CpuSetError
 
 LIMIT = 256 * 1024
@@ -20,8 +20,6 @@ MAX_LINKS = 40
 MAX_PATH = 4095
 MAX_DEPTH = 200
 """Bytes and folders of a path; Linux takes no longer ones, and no tree here is deeper."""
-MAX_PROBLEMS = 500
-"""Different problems that are kept apart; further ones are counted together."""
 MAX_FOLDERS = 20_000
 """Folders whose real place is remembered: more than a machine of 1,024 CPUs has."""
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -39,43 +37,6 @@ GONE = (errno.ENOENT, errno.ENODEV, errno.ENOTDIR, errno.ESRCH, errno.EOPNOTSUPP
 
 
 Stamp = tuple[int, int, int]
-
-
-class Problems:
-    """Counts failed reads. What a reader met in its newest attempt is listed, with how often it was met so far."""
-
-    def __init__(self) -> None:
-        self._counts: dict[tuple[str, str, str], int] = {}
-        self._current: dict[str, dict[tuple[str, str, str], None]] = {}
-        self._totals: dict[str, int] = {}
-
-    def begin(self, reader: str) -> None:
-        """A reader tries anew: what it met before and does not meet again is solved."""
-        self._current[reader] = {}
-
-    def note(self, reader: str, what: str, cause: str) -> None:
-        """Counts one failed read."""
-        key = (reader, what, cause)
-        if key not in self._counts and len(self._counts) >= MAX_PROBLEMS:
-            key = (reader, "further files", "more different problems than are kept apart")
-        self._counts[key] = self._counts.get(key, 0) + 1
-        self._totals[reader] = self._totals.get(reader, 0) + 1
-        self._current.setdefault(reader, {})[key] = None
-
-    def listed(self) -> tuple[wire.Problem, ...]:
-        """The problems of every reader's newest attempt. Copies first: the survey's thread may note one meanwhile."""
-        keys = [key for current in list(self._current.values()) for key in list(current)]
-        return tuple(
-            wire.Problem(reader=key[0], what=key[1], cause=key[2], count=self._counts[key]) for key in keys
-        )
-
-    def met(self, reader: str) -> bool:
-        """Whether a reader met a problem in its newest attempt."""
-        return bool(self._current.get(reader))
-
-    def totals(self) -> dict[str, int]:
-        """Failed reads of each reader that ever tried, since the start."""
-        return {reader: self._totals.get(reader, 0) for reader in list(self._current)}
 
 
 class Files:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from numaagent.readers.files import MAX_PROBLEMS, Files, Source
+from numaagent.readers.files import Files, Source
+from numaagent.readers.problems import MAX_PROBLEMS
 from numacore.cpuset import CpuSet
 from tests.servers import ROOT
 
