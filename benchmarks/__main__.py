@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import api, collector, exporter, live, page, results, store
+from benchmarks import api, collector, exporter, live, page, results, scale, store
 from benchmarks.outcome import NotRun, Outcome, table
 
 BENCHES: dict[str, Callable[[], list[Outcome]]] = {

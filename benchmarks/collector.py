@@ -1,4 +1,4 @@
-"""Collection: what an answer costs against Prometheus, and how old data is with 5,000 nodes on one core."""
+"""Collection: what an answer costs against Prometheus that scrapes the same endpoints."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks import exporter, installation, measure
+from benchmarks import exporter, measure
 from benchmarks.exporter import process
 from benchmarks.outcome import Outcome
 from tests import servers, stack
@@ -21,10 +21,6 @@ OURS, TARGETS = 1_000, 100
 SCRAPE, ROUND = 5, 1
 """Seconds between two scrapes of Prometheus, and between two rounds of ours."""
 WARM_UP, WINDOW = 20.0, 10.0
-
-NODES, CONTAINERS = 5_000, 60
-PERIOD = 1.0
-AGES_SECONDS = 30
 
 PROMETHEUS = """
 global: {{ scrape_interval: {seconds}s, scrape_timeout: {seconds}s }}
@@ -117,85 +113,5 @@ def per_answer(us: int, them: int, url: str) -> tuple[float, float]:
     return ours.seconds / asked["/v1/snapshot"], theirs.seconds / asked["/metrics"]
 
 
-class Ages(msgspec.Struct):
-    """What `benchmarks.inside ages` found, seconds and nodes."""
-
-    median: float
-    p95: float
-    most: float
-    nodes: int
-
-
-@contextlib.contextmanager
-def collected(place: installation.Installation, nodes: int = NODES) -> Iterator[servers.Server]:
-    """A collecting process on core 0 whose nodes are all known, the simulated fleet beside it on core 1."""
-    with serving(place.folder, nodes, CONTAINERS, core="1") as announced:
-        installation.inside(place, "register", str(announced))
-        command = [*pinned("0"), sys.executable, "-m", "benchmarks.inside", "collect"]
-        server = servers.Server(
-            command, place.folder, lambda self: "ready" in self.written(), environment=place.surroundings
-        )
-        with servers.running(server):
-            yield server
-
-
-def settled(place: installation.Installation, nodes: int, seconds: float) -> float:
-    """Waits until every node has its report; how long that took."""
-    started = time.monotonic()
-    measure.wait_until(
-        lambda: int(installation.inside(place, "reported").stdout) >= nodes,
-        seconds,
-        f"reports of {nodes} nodes",
-    )
-    return time.monotonic() - started
-
-
-def at_scale(place: installation.Installation, collector: servers.Server) -> list[Outcome]:
-    """Ages and CPU while all nodes are collected."""
-    with measure.spent(process(collector)) as used:
-        started = time.monotonic()
-        done = installation.inside(place, "ages", str(AGES_SECONDS))
-        elapsed = time.monotonic() - started
-    ages = msgspec.json.decode(done.stdout, type=Ages)
-    cores = used.seconds / elapsed
-    how = (
-        f"{NODES:,} simulated endpoints (8 NUMA nodes, 384 CPUs, {CONTAINERS} containers each; use moves every second) at a "
-        f"period of {PERIOD:.0f} s, collected by one shift (monitoring.services.collect) with PostgreSQL, Redis, reports, "
-        f"history and live pages as in an installation, bound to one CPU; {AGES_SECONDS} s after every node was known"
-    )
-    return [
-        Outcome(
-            f"collector: p95 age of {ages.nodes:,} nodes at {PERIOD:.0f} s",
-            f"{ages.p95:.2f} s (median {ages.median:.2f}, most {ages.most:.2f})",
-            "-",
-            ages.p95,
-            1.5,
-            "s",
-            how=f"{how}: age of every node's newest answer as pages find it in Redis, sampled four times a second.",
-        ),
-        Outcome(
-            f"collector: CPU for {ages.nodes:,} nodes at {PERIOD:.0f} s",
-            f"{cores:.2f} cores",
-            "-",
-            cores,
-            1,
-            "cores",
-            how=f"{how}: CPU of that process over the time.",
-        ),
-    ]
-
-
-def settings() -> dict[str, str]:
-    return {
-        "NUMAWEB_COLLECT_PERIOD": str(PERIOD),
-        "NUMAWEB_COLLECT_SHIFT": "600",
-        "NUMAWEB_COLLECT_CONCURRENCY": "256",
-        "NUMAWEB_LIVE_TICK": "1",
-    }
-
-
 def run() -> list[Outcome]:
-    first = against_prometheus()
-    with installation.installed(**settings()) as place, collected(place) as collector:
-        print(f"   every node known after {settled(place, NODES, 420):.0f} s", flush=True)
-        return [first, *at_scale(place, collector)]
+    return [against_prometheus()]

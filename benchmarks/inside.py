@@ -20,21 +20,22 @@ from django.conf import settings  # noqa: E402
 from django.contrib.auth import SESSION_KEY, get_user_model, login  # noqa: E402
 from django.contrib.auth.models import Group  # noqa: E402
 from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
+from django.db import connection  # noqa: E402
 from django.http import HttpRequest  # noqa: E402
 
 from monitoring import hot, live, services  # noqa: E402
-from monitoring.models import Cluster, Endpoint, Node  # noqa: E402
+from monitoring.models import Cluster, Container, Endpoint, Node  # noqa: E402
 
 NUMA = 8
 SLUG = "bench"
 
 
-def people(count: int) -> None:
-    """Viewers who are signed in; their session cookies as JSON."""
-    group = Group.objects.get(name="viewer")
+def people(count: int, role: str) -> None:
+    """People of a role who are signed in; their session cookies as JSON."""
+    group = Group.objects.get(name=role)
     keys = []
     for number in range(count):
-        user = get_user_model().objects.create_user(f"viewer-{number}")
+        user = get_user_model().objects.create_user(f"{role}-{number}")
         user.groups.add(group)
         request = HttpRequest()
         request.session = SessionStore()
@@ -103,9 +104,30 @@ def collect() -> None:
         pass
 
 
-def reported() -> None:
-    """How many nodes have a report."""
-    say(str(Node.objects.filter(gone_at=None, containers__isnull=False).count()))
+def complete() -> None:
+    """Gives every node without a report a copy of another one's: summary and containers."""
+    summary = [field.column for field in Node._meta.concrete_fields if field.null and field.name != "gone_at"]
+    copied = [
+        field.column
+        for field in Container._meta.concrete_fields
+        if field.name not in ("id", "node", "container_id")
+    ]
+    changes = ", ".join(f"{name} = model.{name}" for name in summary)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TEMP TABLE reported AS SELECT *, row_number() OVER () AS place FROM monitoring_node WHERE containers IS NOT NULL"
+        )
+        cursor.execute("CREATE TEMP TABLE bare AS SELECT id FROM monitoring_node WHERE containers IS NULL")
+        pairs = "bare JOIN reported model ON model.place = 1 + bare.id % (SELECT count(*) FROM reported)"
+        cursor.execute(
+            f"UPDATE monitoring_node SET {changes} FROM {pairs} WHERE monitoring_node.id = bare.id"
+        )
+        cursor.execute(
+            f"INSERT INTO monitoring_container (node_id, container_id, {', '.join(copied)}) "
+            f"SELECT bare.id, row.container_id || '-' || bare.id, {', '.join(f'row.{name}' for name in copied)} "
+            f"FROM {pairs} JOIN monitoring_container row ON row.node_id = model.id ON CONFLICT DO NOTHING"
+        )
+        cursor.execute("ANALYZE")
 
 
 def ages(seconds: float) -> None:
@@ -139,11 +161,11 @@ def main() -> None:
 
 
 COMMANDS: dict[Callable[..., None], dict[str, Callable[[str], Any]]] = {
-    people: {"count": int},
+    people: {"count": int, "role": str},
     ticks: {"slug": str, "nodes": int, "share": float, "period": float},
     register: {"announced": Path},
     collect: {},
-    reported: {},
+    complete: {},
     ages: {"seconds": float},
 }
 

@@ -71,9 +71,9 @@ def inside(place: Installation, *arguments: str) -> subprocess.CompletedProcess[
     return done
 
 
-def signed_in(place: Installation, people: int) -> list[str]:
-    """Session cookies of that many viewers."""
-    done = inside(place, "people", str(people))
+def signed_in(place: Installation, people: int, role: str = "viewer") -> list[str]:
+    """Session cookies of that many people."""
+    done = inside(place, "people", str(people), role)
     return msgspec.json.decode(done.stdout, type=list[str])
 
 
