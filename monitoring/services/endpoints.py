@@ -111,17 +111,21 @@ async def _try(endpoint: Endpoint) -> Trial:
             over.set_exception(error or SourceError(failures.UNREACHABLE, "no answer"))
 
     started = time.perf_counter()
+    known = Known()
     try:
         asker = Asker(endpoint.url, endpoint.token, limits, loop)
-        asker.ask({}, done)
-        answer = await over
-        asker.close()
-        known = Known()
+        try:
+            asker.ask({}, done)
+            answer = await over
+        finally:
+            asker.close()
         known.take(answer.body, time.time())
     except SourceError as error:
         return Trial(str(error), error.remedy)
     except wire.WireError as error:
         return Trial(str(error), failures.GARBLED)
+    finally:
+        await asyncio.sleep(0)  # the loop closes the connection before it ends itself
     assert known.exporter is not None
     spent = (time.perf_counter() - started) * 1000
     return Trial(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -77,14 +78,33 @@ def server(talk: Talk) -> Iterator[str]:
     loops: list[asyncio.AbstractEventLoop] = []
     ends: list[asyncio.Event] = []
 
+    talks: set[asyncio.Task[None]] = set()
+
+    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        talks.add(task)
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                await talk(reader, writer)
+        finally:
+            talks.discard(task)
+            writer.transport.abort() if ends[0].is_set() else writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
     async def serve() -> None:
         loops.append(asyncio.get_running_loop())
         ends.append(asyncio.Event())
-        listening = await asyncio.start_server(talk, "127.0.0.1", 0)
+        listening = await asyncio.start_server(one, "127.0.0.1", 0)
         place.append(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}")
         ready.set()
         await ends[0].wait()
         listening.close()
+        for task in list(talks):
+            task.cancel()
+        await asyncio.gather(*talks, return_exceptions=True)
+        await listening.wait_closed()
 
     def run() -> None:
         asyncio.run(serve())

@@ -1,0 +1,60 @@
+"""Whose turn it is: slow and failing exporters take no places from the others."""
+
+from monitoring.services.collection.lanes import PATIENCE, Lanes
+
+
+class One:
+    def __init__(self, failing: bool = False) -> None:
+        self.failing = failing
+        self.gone = 0
+
+    def go(self) -> None:
+        self.gone += 1
+
+
+def test_it_lets_so_many_go_and_the_others_in_order() -> None:
+    lanes = Lanes(2)
+    ones = [One() for _ in range(4)]
+    for one in ones:
+        lanes.enter(one, 0.0)
+    assert [one.gone for one in ones] == [1, 1, 0, 0]
+    lanes.leave(ones[0], 0.1)
+    assert [one.gone for one in ones] == [1, 1, 1, 0]
+    assert lanes.waiting == 1
+
+
+def test_it_gives_the_places_of_slow_ones_away() -> None:
+    lanes = Lanes(1)
+    slow, next_ = One(), One()
+    lanes.enter(slow, 0.0)
+    lanes.enter(next_, 0.0)
+    lanes.sweep(PATIENCE / 2)
+    assert next_.gone == 0
+    lanes.sweep(PATIENCE * 1.1)
+    assert next_.gone == 1
+    lanes.leave(slow, 1.0)  # takes back no place that it does not have any more
+    third, fourth = One(), One()
+    lanes.enter(third, 1.0)
+    lanes.leave(next_, 1.0)
+    lanes.enter(fourth, 1.0)
+    assert (third.gone, fourth.gone) == (1, 0)
+
+
+def test_it_keeps_failing_ones_in_a_lane_of_their_own() -> None:
+    lanes = Lanes(1)
+    sick, sicker, sound = One(failing=True), One(failing=True), One()
+    for one in (sick, sicker, sound):
+        lanes.enter(one, 0.0)
+    assert (sick.gone, sicker.gone, sound.gone) == (1, 0, 1)
+    lanes.leave(sick, 1.0)
+    assert sicker.gone == 1
+
+
+def test_it_forgets_who_is_not_asked_any_more() -> None:
+    lanes = Lanes(1)
+    asked, waiting, last = One(), One(), One()
+    for one in (asked, waiting, last):
+        lanes.enter(one, 0.0)
+    lanes.drop(waiting, 0.0)
+    lanes.drop(asked, 0.0)
+    assert (waiting.gone, last.gone, lanes.waiting) == (0, 1, 0)
