@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import tempfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
@@ -100,10 +101,11 @@ def local_key(file: Path) -> str:
 
 
 def make_key(file: Path) -> None:
-    aside = file.with_name(f"{file.name}.{os.getpid()}")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as handle:
-        handle.write(secrets.token_urlsafe(64))
-    with contextlib.suppress(FileExistsError):
-        os.link(aside, file)
-    aside.unlink()
+    descriptor, aside = tempfile.mkstemp(dir=file.parent, prefix="key-")  # readable by its owner only
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as handle:
+            handle.write(secrets.token_urlsafe(64))
+        with contextlib.suppress(FileExistsError):
+            os.link(aside, file)
+    finally:
+        Path(aside).unlink()
