@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from itertools import pairwise
+from typing import Annotated
 
 import msgspec
 
@@ -17,7 +18,8 @@ MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """Columns in the order of the file; the two after them count guests, which are in user and nice already."""
 COLUMNS = len(MODES) + 1
 _LIMIT = 4 * 1024 * 1024
-_decoder = msgspec.json.Decoder(list[list[columns.Count]])
+_Row = Annotated[list[columns.Count], msgspec.Meta(min_length=5)]
+_decoder = msgspec.json.Decoder(list[_Row])
 
 
 class Reader:

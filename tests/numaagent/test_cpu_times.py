@@ -59,6 +59,7 @@ def test_it_follows_cpus_that_go_and_come(reader: cputimes.Reader) -> None:
     ("text", "cause"),
     [
         ("intr 1 2 3\n", "it lists no CPU"),
+        ("cpu  1 1 1 1\ncpu0\n", "its lines of CPUs are not numbers"),
         ("cpu  1 1 1 1\ncpu0 one two\n", "its lines of CPUs are not numbers"),
         ("cpu  1 1 1 1\ncpu0 -1 2 3 4\n", "its lines of CPUs are not numbers"),
         ("cpu  1 1 1 1\ncpu0 1 2 3 99999999999999999999\n", "its lines of CPUs are not numbers"),

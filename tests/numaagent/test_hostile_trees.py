@@ -33,6 +33,10 @@ OTHER = (
 )  # fmt: skip
 
 
+EXAMPLES = 12 if settings().derandomize else 500
+"""Trees of each kind: few in `make test`, many in `make fuzz`."""
+
+
 def survives(root: Path) -> None:
     node = Node(config.load({}, root=str(root)), started=1.0)
     try:
@@ -47,7 +51,7 @@ def survives(root: Path) -> None:
 
 
 @pytest.mark.parametrize("description", DESCRIPTIONS.values(), ids=DESCRIPTIONS.keys())
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
 def test_it_answers_whatever_stands_in_the_files(description: str, seed: int) -> None:
     dice = random.Random(seed)
