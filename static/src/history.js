@@ -35,13 +35,20 @@ class History {
   async load() {
     if (document.hidden) return;
     try {
-      const answer = await fetch(this.host.dataset.history, { redirect: "manual", cache: "no-store" });
+      const answer = (await this.early()) ?? (await fetch(this.host.dataset.history, { redirect: "manual", cache: "no-store" }));
       if (!answer.ok) return;
       this.answer = await answer.json();
     } catch {
       return; // the server is away; the live indicator says so
     }
     this.repaint();
+  }
+
+  /** What early.js asked for, the first time. */
+  early() {
+    const asked = window.numawebEarly;
+    window.numawebEarly = undefined;
+    return asked;
   }
 
   paint() {
