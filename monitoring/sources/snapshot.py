@@ -8,6 +8,7 @@ the two against each other.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from numacore import wire
 from numacore.cpuset import CpuSet, CpuSetError
 from numacore.kubeletstate import Kubelet
-from numacore.topology import Topology
+from numacore.topology import Attributes, Topology, dec_hook
 from numacore.usage import IDLE_SLIP
 from numacore.wire import WireError
 
@@ -69,7 +70,13 @@ class _Envelope(msgspec.Struct):
     problems: tuple[wire.Problem, ...] = ()
 
 
+class _MachineParts(msgspec.Struct):
+    topology: msgspec.Raw
+    attributes: Attributes = Attributes()
+
+
 _decoder = msgspec.json.Decoder(_Envelope)
+_machine_decoder = msgspec.json.Decoder(_MachineParts, dec_hook=dec_hook)
 NAME = re.compile(r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$")
 LARGE = (wire.MACHINE, wire.KUBELET, wire.CONTAINERS)
 KINDS: dict[str, type] = {wire.MACHINE: wire.Machine, wire.KUBELET: Kubelet, wire.CONTAINERS: wire.Containers}
@@ -164,7 +171,7 @@ def _numbers(raw: msgspec.Raw, count: int, column: str) -> Numbers:
     return found
 
 
-_topologies: dict[str, Topology] = {}
+_topologies: dict[bytes, Topology] = {}
 MOST_TOPOLOGIES = 1000
 
 
@@ -209,8 +216,10 @@ class Known:
             section: wire.Section | None = getattr(sections, name)
             if section is not None and section.data is not None:
                 data = bytes(section.data)
-                value: Any = wire.decode_section(KINDS[name], data)
-                found[name] = (data, _shared(value) if name == wire.MACHINE else value)
+                found[name] = (
+                    data,
+                    _machine(data) if name == wire.MACHINE else wire.decode_section(KINDS[name], data),
+                )
             elif section is not None and section.hash != self.have.get(name):
                 raise WireError(f"section {name} has a hash that nobody asked for and no content")
         return found
@@ -312,12 +321,20 @@ class Known:
         return _usage_of(self.before) if self.before else None
 
 
-def _shared(machine: wire.Machine) -> wire.Machine:
-    """The machine with the one topology that all machines of its kind share."""
-    if len(_topologies) > MOST_TOPOLOGIES:
-        _topologies.clear()
-    topology = _topologies.setdefault(machine.topology.hash, machine.topology)
-    return wire.Machine(topology, machine.attributes)
+def _machine(data: bytes) -> wire.Machine:
+    """The section's value, with the one topology that all machines of its kind share: it is decoded once."""
+    try:
+        parts = _machine_decoder.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise WireError(f"section machine cannot be read: {error}") from error
+    digest = hashlib.sha256(bytes(parts.topology)).digest()
+    topology = _topologies.get(digest)
+    if topology is None:
+        topology = wire.decode_section(wire.Machine, data).topology
+        if len(_topologies) >= MOST_TOPOLOGIES:
+            _topologies.clear()
+        _topologies[digest] = topology
+    return wire.Machine(topology, parts.attributes)
 
 
 def _decode(body: bytes) -> _Envelope:

@@ -1,11 +1,11 @@
 """Whose turn it is: slow and failing exporters take no places from the others."""
 
-from monitoring.services.collection.lanes import PATIENCE, Lanes
+from monitoring.services.collection.lanes import FIRST_PLACES, PATIENCE, Lane, Lanes
 
 
 class One:
-    def __init__(self, failing: bool = False) -> None:
-        self.failing = failing
+    def __init__(self, lane: Lane = "fast") -> None:
+        self.lane = lane
         self.gone = 0
 
     def go(self) -> None:
@@ -42,7 +42,7 @@ def test_it_gives_the_places_of_slow_ones_away() -> None:
 
 def test_it_keeps_failing_ones_in_a_lane_of_their_own() -> None:
     lanes = Lanes(1)
-    sick, sicker, sound = One(failing=True), One(failing=True), One()
+    sick, sicker, sound = One("slow"), One("slow"), One()
     for one in (sick, sicker, sound):
         lanes.enter(one, 0.0)
     assert (sick.gone, sicker.gone, sound.gone) == (1, 0, 1)
@@ -58,3 +58,15 @@ def test_it_forgets_who_is_not_asked_any_more() -> None:
     lanes.drop(waiting, 0.0)
     lanes.drop(asked, 0.0)
     assert (waiting.gone, last.gone, lanes.waiting) == (0, 1, 0)
+
+
+def test_it_asks_a_few_new_ones_at_a_time() -> None:
+    lanes = Lanes(100)
+    new = [One("first") for _ in range(FIRST_PLACES + 2)]
+    for one in new:
+        lanes.enter(one, 0.0)
+    assert sum(one.gone for one in new) == FIRST_PLACES
+    lanes.sweep(PATIENCE * 2)
+    assert sum(one.gone for one in new) == FIRST_PLACES
+    lanes.leave(new[0], 1.0)
+    assert sum(one.gone for one in new) == FIRST_PLACES + 1

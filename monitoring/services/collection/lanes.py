@@ -1,22 +1,30 @@
 """Who may ask now. Slow and failing exporters must not take the places of the others.
 
-Two lanes: an exporter that is expected to answer gets a place in the fast one, and loses it to the next after a moment
-without an answer, while its question goes on. One that failed before waits for the slow lane.
+Three lanes: an exporter that is expected to answer gets a place in the fast one, and loses it to the next after a
+moment without an answer, while its question goes on. One that failed before waits for the slow lane. One that is asked
+for the first time tells everything, which takes time to read: a few of them at a time, or they would make each other
+and all others late.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Protocol
+from typing import Literal, Protocol
 
 PATIENCE = 0.25
 """Seconds after which a question no longer takes a place of the fast lane."""
 
 
+FIRST_PLACES = 4
+Lane = Literal["fast", "slow", "first"]
+
+
 class Asking(Protocol):
     """What lanes let go."""
 
-    failing: bool
+    @property
+    def lane(self) -> Lane:
+        """Which one it belongs into now."""
 
     def go(self) -> None:
         """Its turn has come."""
@@ -26,30 +34,28 @@ class Lanes:
     """Used in the event loop. `enter` one that is due, `leave` when its question ended, `sweep` now and then."""
 
     def __init__(self, places: int) -> None:
-        self._places = {False: places, True: places}
-        self._waiting: dict[bool, deque[Asking]] = {False: deque(), True: deque()}
-        self._fast: dict[Asking, float] = {}
-        self._slow: set[Asking] = set()
+        self._places: dict[Lane, int] = {"fast": places, "slow": places, "first": FIRST_PLACES}
+        self._waiting: dict[Lane, deque[Asking]] = {lane: deque() for lane in self._places}
+        self._asked: dict[Asking, tuple[Lane, float]] = {}
+        """Who has a place: in which lane, since when."""
 
     @property
     def waiting(self) -> int:
         """How many wait for their turn."""
-        return len(self._waiting[False]) + len(self._waiting[True])
+        return sum(map(len, self._waiting.values()))
 
     def enter(self, one: Asking, now: float) -> None:
         """Lets it go now or when a place becomes free."""
-        if self._places[one.failing] > 0:
-            self._let_go(one, one.failing, now)
+        if self._places[one.lane] > 0:
+            self._let_go(one, one.lane, now)
         else:
-            self._waiting[one.failing].append(one)
+            self._waiting[one.lane].append(one)
 
     def leave(self, one: Asking, now: float) -> None:
         """Its question has ended."""
-        if self._fast.pop(one, None) is not None:
-            self._free(False, now)
-        elif one in self._slow:
-            self._slow.remove(one)
-            self._free(True, now)
+        place = self._asked.pop(one, None)
+        if place is not None:
+            self._free(place[0], now)
 
     def drop(self, one: Asking, now: float) -> None:
         """It is not asked any more at all."""
@@ -59,21 +65,19 @@ class Lanes:
         self.leave(one, now)
 
     def sweep(self, now: float) -> None:
-        """Takes the places of those that let others wait."""
-        late = [one for one, since in self._fast.items() if now - since > PATIENCE]
+        """Takes the places of those that let others of the fast lane wait."""
+        late = [
+            one for one, (lane, since) in self._asked.items() if lane == "fast" and now - since > PATIENCE
+        ]
         for one in late:
-            del self._fast[one]
-            self._free(False, now)
+            self.leave(one, now)
 
-    def _let_go(self, one: Asking, slow: bool, now: float) -> None:
-        self._places[slow] -= 1
-        if slow:
-            self._slow.add(one)
-        else:
-            self._fast[one] = now
+    def _let_go(self, one: Asking, lane: Lane, now: float) -> None:
+        self._places[lane] -= 1
+        self._asked[one] = (lane, now)
         one.go()
 
-    def _free(self, slow: bool, now: float) -> None:
-        self._places[slow] += 1
-        while self._places[slow] > 0 and self._waiting[slow]:
-            self._let_go(self._waiting[slow].popleft(), slow, now)
+    def _free(self, lane: Lane, now: float) -> None:
+        self._places[lane] += 1
+        while self._places[lane] > 0 and self._waiting[lane]:
+            self._let_go(self._waiting[lane].popleft(), lane, now)

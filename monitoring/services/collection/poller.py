@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from monitoring import hot
-from monitoring.services.collection.lanes import Lanes
+from monitoring.services.collection.lanes import Lane, Lanes
 from monitoring.services.endpoints import Health
 from monitoring.sources import failures
 from monitoring.sources.exporter import Asker, Limits
@@ -92,6 +92,13 @@ class Poller:
         self._owner.lanes.drop(self, self._owner.loop.time())
         if self._asker is not None:
             self._asker.close()
+
+    @property
+    def lane(self) -> Lane:
+        """For the lanes."""
+        if self.failing:
+            return "slow"
+        return "fast" if self.known.exporter is not None else "first"
 
     def _enter(self) -> None:
         self._owner.lanes.enter(self, self._owner.loop.time())

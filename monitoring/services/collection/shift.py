@@ -41,8 +41,6 @@ UNFINISHED_BYTES = 32 * 1024 * 1024
 """Of all answers together that are not complete yet."""
 IDENTIFY, REPORT = 50, 16
 """Nodes of one transaction."""
-FIRST_SECONDS = 0.004
-"""Between two first questions."""
 REPORT_SHARE = 0.3
 """Of the time, at most, that goes into reports."""
 ALL_FRESH = 500
@@ -211,10 +209,8 @@ class Shift:
     def _add(self, target: Target) -> None:
         known = self._memory.setdefault(target.endpoint, Known())
         poller = self._pollers[target.endpoint] = Poller(target, known, self)
-        # Spread over a period, so that load and age are even. A first answer holds everything, which takes time to
-        # read: many at once would make each other late.
-        spread = self.period if known.exporter else 0.0
-        poller.start(random.uniform(0.0, spread) if spread else len(self._pollers) * FIRST_SECONDS)
+        # Spread over a period, so that load and age are even; who is new waits for its lane.
+        poller.start(random.uniform(0.0, self.period) if known.exporter else 0.0)
 
     def _drop(self, poller: Poller) -> None:
         poller.stop()
