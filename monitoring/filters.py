@@ -6,6 +6,7 @@ nobody knows. The number and length of values are bounded, and every refusal nam
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 import django_filters as df
@@ -14,6 +15,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Model, Q, QuerySet
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy as _
+from django_filters.fields import IsoDateTimeField
 
 from monitoring.models import Container, Endpoint, Node, NodeEvent
 
@@ -131,6 +133,23 @@ class Text(df.CharFilter):
         super().__init__(max_length=LONGEST, **rest)
 
 
+class MomentField(IsoDateTimeField):
+    """A moment, in UTC whatever its zone: databases know fewer zones than texts can name."""
+
+    def clean(self, value: Any) -> Any:
+        found = super().clean(value)
+        try:
+            return found and found.astimezone(UTC)
+        except OverflowError:
+            raise ValidationError(_("No clock will ever show this moment.")) from None
+
+
+class Moment(df.IsoDateTimeFilter):
+    """A moment in ISO 8601."""
+
+    field_class = MomentField
+
+
 def least(column: str, label: Any) -> df.NumberFilter:
     return df.NumberFilter(field_name=column, lookup_expr="gte", label=label, min_value=0)
 
@@ -164,8 +183,8 @@ class NodeFilter(df.FilterSet):
     memory_allocation_min = least("memory_allocation", _("Memory allocation, at least"))
     memory_allocation_max = most("memory_allocation", _("Memory allocation, at most"))
     worst_cost_min = least("worst_cost", _("Highest cost, at least"))
-    seen_after = df.IsoDateTimeFilter(field_name="last_seen", lookup_expr="gte", label=_("Last seen after"))
-    seen_before = df.IsoDateTimeFilter(field_name="last_seen", lookup_expr="lt", label=_("Last seen before"))
+    seen_after = Moment(field_name="last_seen", lookup_expr="gte", label=_("Last seen after"))
+    seen_before = Moment(field_name="last_seen", lookup_expr="lt", label=_("Last seen before"))
 
     class Meta:
         model = Node
@@ -222,8 +241,8 @@ class EventFilter(df.FilterSet):
     """Events of a node."""
 
     code = Several(field_name="code", choices=list(NodeEvent.Code.choices), label=_("What"))
-    after = df.IsoDateTimeFilter(field_name="at", lookup_expr="gte", label=_("After"))
-    before = df.IsoDateTimeFilter(field_name="at", lookup_expr="lt", label=_("Before"))
+    after = Moment(field_name="at", lookup_expr="gte", label=_("After"))
+    before = Moment(field_name="at", lookup_expr="lt", label=_("Before"))
 
     class Meta:
         model = NodeEvent

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -93,6 +94,8 @@ def beyond(model: type[Model], column: str, cursor: Cursor, *, descending: bool)
 def typed(field: Field[Any, Any], value: Any) -> Any:
     try:
         made = field.to_python(value)
+        if isinstance(made, datetime):
+            made = made.astimezone(UTC)
     except (FieldError, ValueError, TypeError, OverflowError):
         raise refused() from None
     if made is None or (isinstance(made, str) and "\0" in made):

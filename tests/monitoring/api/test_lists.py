@@ -81,6 +81,7 @@ def test_all_clusters_are_listed_together_and_apart(get: Get, lab: Lab) -> None:
         ("cpus_min=1e30", []),
         ("seen_before=2100-01-01T00:00:00Z&seen_after=2000-01-01", ["worker-1", "worker-2"]),
         ("seen_after=2100-01-01T00:00:00%2B01:00", []),
+        ("seen_after=2100-01-01T00:00:00-23:59", []),
         ("q=", ["worker-1", "worker-2"]),
     ],
 )
@@ -149,6 +150,7 @@ def test_a_container_has_its_placement(get: Get, lab: Lab) -> None:
         ("nodes/?crossing=perhaps", "crossing", "valid choice"),
         ("nodes/?seen_after=yesterday", "seen_after", "Enter a valid date/time"),
         ("nodes/?seen_after=9999-99-99", "seen_after", "Enter a valid date/time"),
+        ("nodes/?seen_after=9999-12-31T23:59:59-23:00", "seen_after", "No clock"),
         ("nodes/?q=a%00b", "q", "Null characters"),
         ("nodes/?q=" + "x" * 300, "q", "at most 253"),
         ("nodes/?name=" + "x" * 300, "name", "at most 253 characters"),
