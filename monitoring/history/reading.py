@@ -102,7 +102,9 @@ def _rows(wanted: Metric, chunk: chunks.Chunk) -> dict[str, Numbers]:
 
 
 def _journal(node: int, wanted: Metric, start: int, end: int) -> list[Piece]:
-    rows = HistoryJournal.objects.filter(bucket=journal.bucket(node), at__gte=start, at__lt=end).order_by("at")
+    rows = HistoryJournal.objects.filter(bucket=journal.bucket(node), at__gte=start, at__lt=end).order_by(
+        "at"
+    )
     pieces: list[Piece] = []
     for at, data in rows.values_list("at", "data"):
         own = samples.unpack_many(data).of(node)
