@@ -72,7 +72,7 @@ function chips(drawn, width, compact) {
   let row = 0;
   for (const device of drawn.node.devices) {
     const label = device.names.join(", ") || device.address;
-    const wide = Math.min(width, 26 + label.length * 6.6);
+    const wide = Math.min(width, 26 + label.length * 7.1);
     if (x && x + wide > width) { x = 0; row += 1; }
     placed.push({ device, label, x, row, width: wide });
     x += wide + 6;

@@ -142,7 +142,7 @@ export class Painting {
     if (owner === "x") group.append(svg("path", { d: `M${width - 8} 1H${width - 3}Q${width - 1} 1 ${width - 1} 3V8Z`, class: "nw-corner" }));
     group.append(svg("text", { x: 3, y: font + 1, "font-size": font.toFixed(1), class: "nw-number" }, id));
     const mark = OWNER_MARK[owner];
-    if (mark) group.append(svg("text", { x: width - 3, y: height - 4, "text-anchor": "end", "font-size": font, class: "nw-mark" }, mark));
+    if (mark) group.append(svg("text", { x: width - 3, y: height - 4, "text-anchor": "end", "font-size": font, class: "nw-mark", "aria-hidden": "true" }, mark));
   }
 
   /** Shows how busy a CPU was: the height of its fill, and whether it counts as occupied. */
@@ -189,7 +189,8 @@ export class Painting {
       segment.setAttribute("width", Math.max(0, lengths[index]).toFixed(1));
       x += lengths[index];
     });
-    if (parts.memoryText) {
+    if (parts.memoryText && total === 0) parts.memoryText.textContent = t("noMemory");
+    else if (parts.memoryText) {
       const [part, whole] = bytesOf(used, total, unknown);
       parts.memoryText.textContent = t("memoryOf", { used: part, total: whole });
     }

@@ -1,0 +1,68 @@
+"""What changes by itself, and what a page says while it cannot."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import NODE, Visitor
+
+PATH = f"/c/simulated/nodes/{NODE}/"
+HEIGHTS = "[...document.querySelectorAll('.nw-busy')].map(each => each.getAttribute('height')).join()"
+STARTING = 90_000
+"""Milliseconds for a restarted program to serve, collect and be live again."""
+
+
+def live(page: Page, timeout: float = 20_000) -> None:
+    expect(page.locator("#live")).to_have_attribute("data-state", "live", timeout=timeout)
+
+
+def test_cpus_and_memory_move_without_a_new_layout(visitor: Visitor) -> None:
+    page = visitor.open(PATH)
+    live(page)
+    before = page.evaluate(HEIGHTS)
+    page.evaluate("document.querySelector('.nw-drawing').dataset.same = 'yes'")
+    page.wait_for_function(f"({HEIGHTS}) !== {before!r}")
+    assert page.locator(".nw-drawing").get_attribute("data-same") == "yes"
+
+
+def test_the_fleet_moves(visitor: Visitor) -> None:
+    page = visitor.open("/c/simulated/")
+    live(page)
+    before = page.evaluate("document.querySelector('canvas').toDataURL()")
+    page.wait_for_function("before => document.querySelector('canvas').toDataURL() !== before", arg=before)
+
+
+def test_history_is_drawn(visitor: Visitor) -> None:
+    page = visitor.open(f"{PATH}?tab=history&range=10m")
+    expect(page.locator('[data-metric="busy"] .js-line').first).to_be_attached(timeout=60_000)
+    expect(page.locator('[data-metric="busy"] [data-note]')).to_contain_text("from numaweb")
+
+
+def test_a_page_says_that_one_has_signed_out_elsewhere(visitor: Visitor) -> None:
+    visitor.expected = ("error: WebSocket",)
+    page = visitor.page()
+    page.context.clear_cookies()
+    page.goto(f"{visitor.site.url}{PATH}")
+    page.fill("#id_username", "admin")
+    page.fill("#id_password", "a long password for browser tests")
+    page.click("main button.btn-primary")
+    live(page)
+    other = page.context.new_page()
+    other.goto(f"{visitor.site.url}/clusters/")
+    other.get_by_role("button", name="admin").click()
+    other.get_by_role("button", name="Sign out").click()
+    page.bring_to_front()
+    expect(page.locator("#live")).to_have_attribute("data-state", "signedOut", timeout=30_000)
+
+
+def test_a_page_comes_back_by_itself_after_a_restart(visitor: Visitor) -> None:
+    visitor.expected = ("error: WebSocket", "error: Failed to load resource")
+    page = visitor.open(PATH)
+    live(page)
+    visitor.site.server.stop()
+    expect(page.locator("#live")).to_have_attribute("data-state", "restarting")
+    expect(page.locator("#live")).to_contain_text("server restarting")
+    visitor.site.server.start()
+    live(page, STARTING)
+    before = page.evaluate(HEIGHTS)
+    page.wait_for_function(f"({HEIGHTS}) !== {before!r}")

@@ -1,0 +1,131 @@
+"""Every page, in both languages, light and dark, wide and on a phone: complete, within the screen, accessible."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import Any
+
+import polib
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import LOOKS, NODE, Look, Visitor
+from tests.servers import ROOT
+
+CLUSTER = "/c/simulated/"
+PAGES = {
+    "overview": CLUSTER,
+    "this-machine": "/c/this-machine/",
+    "monitoring": f"{CLUSTER}monitoring/?topology_policy=restricted",
+    "containers": f"{CLUSTER}containers/?kind=exclusive",
+    "topology": f"{CLUSTER}nodes/{NODE}/",
+    "memory-only": f"{CLUSTER}nodes/gpu-grace-1/",
+    "distances": f"{CLUSTER}nodes/{NODE}/?tab=distances",
+    "allocation": f"{CLUSTER}nodes/{NODE}/?tab=containers",
+    "history": f"{CLUSTER}nodes/{NODE}/?tab=history&range=10m",
+    "kubelet": f"{CLUSTER}nodes/{NODE}/?tab=kubelet",
+    "events": f"{CLUSTER}nodes/{NODE}/?tab=events",
+    "document": f"{CLUSTER}nodes/gpu-grace-1/?tab=document",
+    "clusters": "/clusters/",
+    "search": "/search/?q=mongo",
+    "audit": "/audit/",
+    "password": "/accounts/password/",
+}
+AXE = (ROOT / "static" / "dist" / "axe.js").read_text()
+RULES = {
+    "runOnly": {
+        "type": "tag",
+        "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    }
+}
+
+
+def settled(page: Page) -> None:
+    """Drawings and charts stand."""
+    for place, content in (
+        ("[data-drawing]", "[data-drawing] svg"),
+        ("[data-links]", "[data-links] svg"),
+        ("[data-fleet]", "[data-fleet] canvas"),
+        ("[data-history]", "[data-plot] > *"),
+    ):
+        if page.locator(place).count():
+            expect(page.locator(content).first).to_be_attached()
+
+
+@cache
+def english() -> list[str]:
+    """Sentences that would be seen where the Chinese is missing."""
+    entries = polib.pofile(str(ROOT / "locale/zh_Hans/LC_MESSAGES/django.po"))
+    texts = [entry.msgid for entry in entries if entry.msgid != entry.msgstr]
+    return [text for text in texts if len(text) > 14 and "%(" not in text and "{" not in text]
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds, in a line each."""
+    page.evaluate(AXE)
+    found: dict[str, Any] = page.evaluate(f"axe.run(document, {json.dumps(RULES)})")
+    return [
+        f"{each['id']}: {node['html'][:140]} {node['failureSummary'].splitlines()[-1].strip()}"
+        for each in found["violations"]
+        for node in each["nodes"][:3]
+    ]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.name)
+@pytest.mark.parametrize("name", list(PAGES))
+def test_it_is_complete_fits_the_screen_and_is_accessible(name: str, look: Look, visitor: Visitor) -> None:
+    page = visitor.open(PAGES[name], look)
+    settled(page)
+    root = page.locator("html")
+    assert root.get_attribute("lang") == {"en": "en", "zh": "zh-hans"}[look.language]
+    assert root.get_attribute("data-bs-theme") == look.theme
+    assert page.locator("h1").count() == 1
+    text = page.locator("body").inner_text()
+    assert not re.findall(r"\[[a-z]+[.A-Z][A-Za-z.]*\]|%\(\w+\)s|\{\w+\}", text) or name == "document"
+    if look.language == "zh":
+        assert [each for each in english() if each in text] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= look.width
+    assert violations(page) == []
+
+
+def test_it_asks_to_sign_in_and_then_leads_where_one_wanted_to_go(visitor: Visitor) -> None:
+    page = visitor.page()
+    page.context.clear_cookies()
+    page.goto(f"{visitor.site.url}{CLUSTER}monitoring/?q=epyc")
+    assert violations(page) == []
+    page.fill("#id_username", "admin")
+    page.fill("#id_password", "a long password for browser tests")
+    page.click("main button.btn-primary")
+    page.wait_for_url(f"**{CLUSTER}monitoring/?q=epyc")
+
+
+def test_it_says_so_when_the_password_is_wrong(visitor: Visitor) -> None:
+    page = visitor.page()
+    page.context.clear_cookies()
+    page.goto(f"{visitor.site.url}/accounts/login/")
+    page.fill("#id_username", "nobody")
+    page.fill("#id_password", "wrong")
+    page.click("main button.btn-primary")
+    expect(page.get_by_role("alert")).to_contain_text("correct username and password")
+
+
+def test_it_shows_a_page_of_its_own_for_what_is_not_there(visitor: Visitor) -> None:
+    visitor.expected = ("error: Failed to load resource",)
+    page = visitor.page()
+    page.goto(f"{visitor.site.url}/c/nowhere/")
+    expect(page.locator("h1")).to_have_text("Not found")
+    assert violations(page) == []
+
+
+def test_it_keeps_the_language_and_the_theme_that_were_chosen(visitor: Visitor) -> None:
+    page = visitor.open(CLUSTER)
+    page.click("[data-theme-switch]")  # system, then light, then dark
+    page.click("[data-theme-switch]")
+    page.get_by_role("button", name="中文").click()
+    expect(page.locator("h1")).to_have_text("概览")
+    assert page.locator("html").get_attribute("data-bs-theme") == "dark"
+    page.goto(f"{visitor.site.url}/clusters/")
+    expect(page.locator("h1")).to_have_text("集群")
+    assert page.locator("html").get_attribute("data-bs-theme") == "dark"
