@@ -156,12 +156,12 @@ class Source:
         return data
 
     def text(self, path: str, *, limit: int = LIMIT, required: bool = False) -> str | None:
-        """The text of a file without the blanks around it. Recorded trees have NUL bytes behind some values."""
+        """The text of a file without the blanks around it, and without the NUL bytes that recorded trees have."""
         data = self.data(path, limit=limit, required=required)
         if data is None:
             return None
         try:
-            return data.decode().strip("\0 \t\r\n")
+            return data.decode().replace("\0", "").strip()
         except UnicodeDecodeError:
             self.fail(path, "it holds bytes that are no text")
             return None

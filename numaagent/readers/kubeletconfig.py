@@ -58,8 +58,8 @@ def _plain(value: object) -> object:
 
 
 def _printable(text: str) -> str:
-    """YAML can write half a surrogate pair, which no JSON can hold."""
-    return text.encode(errors="replace").decode()
+    """YAML can write half a surrogate pair, which no JSON can hold, and NUL, which no database can."""
+    return text.replace("\0", "").encode(errors="replace").decode()
 
 
 def _merge(found: dict[str, Setting], table: dict[str, object], source: str, where: str) -> None:

@@ -108,6 +108,9 @@ class Client:
         try:
             listed = self._call("List", api.ListPodResourcesRequest(), api.ListPodResourcesResponse)
             allowed = self._allocatable()
+            if b"\0" in b"".join(_names(listed)):
+                source.fail(path, "its answer cannot be used: a name has a NUL character")
+                return None
             return _read(listed, allowed)
         except grpc.RpcError as error:
             source.fail(path, _cause(error, self._timeout))
@@ -151,6 +154,16 @@ def _cause(error: grpc.RpcError, timeout: float) -> str:
     if code is grpc.StatusCode.UNAVAILABLE:
         return "nobody answers on the socket; see whether the kubelet runs, and whether its folder is mounted here"
     return f"the kubelet refused: {code.name if code else 'unknown error'}"
+
+
+def _names(listed: api.ListPodResourcesResponse) -> Iterable[bytes]:
+    for pod in listed.pod_resources:
+        yield from (pod.name.encode(), pod.namespace.encode())
+        for each in pod.containers:
+            yield each.name.encode()
+            yield from (block.memory_type.encode() for block in each.memory)
+            for entry in each.devices:
+                yield from (name.encode() for name in (entry.resource_name, *entry.device_ids))
 
 
 def _read(

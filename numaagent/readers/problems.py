@@ -22,7 +22,7 @@ class Problems:
 
     def note(self, reader: str, what: str, cause: str) -> None:
         """Counts one failed read."""
-        key = (reader, what, cause)
+        key = (reader, _printable(what), _printable(cause))
         if key not in self._counts and len(self._counts) >= MAX_PROBLEMS:
             key = (reader, "further files", "more different problems than are kept apart")
         self._counts[key] = self._counts.get(key, 0) + 1
@@ -43,3 +43,8 @@ class Problems:
     def totals(self) -> dict[str, int]:
         """Failed reads of each reader that ever tried, since the start."""
         return {reader: self._totals.get(reader, 0) for reader in list(self._current)}
+
+
+def _printable(text: str) -> str:
+    """Causes quote what stands in files; nobody is to be sent control characters."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else "?" for each in text)

@@ -84,12 +84,14 @@ def _table(value: object) -> Table:
         return {}
     if not isinstance(value, dict):
         raise _WrongError(f"{str(value)[:40]!r} where a table was expected")
+    if any("\0" in name for name in value):
+        raise _WrongError("a name has a NUL character")
     return {str(name): each for name, each in value.items()}
 
 
 def _text(table: Table, name: str) -> str:
     value = table.get(name)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or "\0" in value:
         raise _WrongError(f"it has no {name}")
     return value
 

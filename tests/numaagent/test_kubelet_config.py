@@ -173,8 +173,10 @@ var/lib/kubelet/config.yaml <<
 	cpuManagerPolicy: 2024-01-02
 	maxPods: 99999999999999999999999
 	clusterDomain: "\\ud800"
+	clusterDNS: ["a\\x00b"]
 	evictionHard: {1: 2}
 """).kubelet.settings
     assert found["cpuManagerPolicy"].value == "2024-01-02"
     assert found["maxPods"].value == "99999999999999999999999"
     assert found["evictionHard"].value == {"1": 2}
+    assert found["clusterDNS"].value == ["ab"]

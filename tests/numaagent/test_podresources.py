@@ -156,6 +156,13 @@ def test_it_refuses_ids_that_cannot_be(root: Path, socket: Socket, client: Clien
     assert causes(client)[0].startswith("its answer cannot be used: ")
 
 
+def test_it_refuses_names_that_cannot_be(root: Path, socket: Socket, client: Client) -> None:
+    socket.listed.pod_resources[0].name = "web\0"
+    socket.start()
+    assert client.read(str(socket.path), 0.0, 0.0, required=True) is None
+    assert causes(client) == ["its answer cannot be used: a name has a NUL character"]
+
+
 def test_it_says_that_the_path_is_too_long(root: Path, client: Client) -> None:
     folder = root / ("x" * 120)
     folder.mkdir()

@@ -13,6 +13,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,9 +22,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from numaagent.readers import podresources_pb2 as api
 from numacore import wire
 from numacore.usage import Usage
 from tests.numaagent import trees
+from tests.numaagent.kubelet import Socket
 from tests.numaagent.test_containers import NAMES, STATE, SYSTEMD_V2
 from tests.servers import ROOT
 
@@ -277,6 +280,46 @@ def test_it_shows_what_it_could_not_read(tmp_path: Path) -> None:
         assert re.search(
             r'numa_exporter_scrape_errors_total\{node="node-1",reader="cpu-state"\} [1-9]', metrics
         )
+
+
+def test_it_answers_at_once_while_the_kubelets_socket_hangs() -> None:
+    root = Path(tempfile.mkdtemp(prefix="na"))
+    trees.build(SYSTEMD_V2 + NAMES + STATE, root)
+    path = root / "var/lib/kubelet/pod-resources/kubelet.sock"
+    kubelet = Socket(path, api.ListPodResourcesResponse(), api.AllocatableResourcesResponse())
+    kubelet.hang = True
+    kubelet.start()
+    try:
+        with serving(root) as found:
+            before = time.monotonic()
+            snapshots = [found.snapshot() for _ in range(5)]
+            assert time.monotonic() - before < 2.0
+            causes = {problem.cause for problem in snapshots[-1].problems if problem.reader == "podresources"}
+            assert causes == {"the kubelet did not answer within 2 s; see whether it is busy or stuck"}
+            assert kubelet.calls > 0
+    finally:
+        kubelet.stop()
+        shutil.rmtree(root)
+
+
+def test_it_needs_no_capability(tmp_path: Path) -> None:
+    """Root owns the kubelet's files; that is all that root is needed for."""
+    if os.getuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("only root with setpriv can give up what it may do")
+    root = trees.build(SYSTEMD_V2 + NAMES + STATE, tmp_path)
+    (root / "var/lib/kubelet").chmod(0o700)
+    (root / "var/lib/kubelet/cpu_manager_state").chmod(0o600)
+    bare = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
+    done = subprocess.run(
+        [*bare, sys.executable, "-m", "numaagent", "exporter", "--root", str(root), "--once"],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert not [problem for problem in wire.decode(done.stdout).problems if "right" in problem.cause]
+    assert b'"defaultCpuSet"' not in done.stdout
+    assert b'"policy":"static"' in done.stdout
 
 
 @pytest.fixture(scope="module")

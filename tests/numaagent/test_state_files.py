@@ -130,6 +130,8 @@ def test_it_counts_no_problem_where_there_is_no_file(files: Files) -> None:
         '{"policyName": "static", "defaultCpuSet": "7-1"}',
         '{"policyName": "static", "defaultCpuSet": "0", "entries": {"u": {"c": "0-4294967295"}}}',
         '{"policyName": "static", "data": "{"}',
+        '{"policyName": "sta\\u0000tic"}',
+        '{"policyName": "static", "entries": {"u\\u0000": {"c": "0"}}}',
         '{"policyName":' + "[" * 100_000 + "]" * 100_000 + "}",
     ],
 )

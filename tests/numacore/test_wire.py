@@ -176,6 +176,10 @@ def test_a_wrong_envelope_is_refused_with_its_cause(data: bytes, cause: str) -> 
     assert len(str(raised.value)) < 300
 
 
+def test_a_name_may_look_like_an_escape() -> None:
+    assert wire.decode(envelope(exporter={"node": "a\\u0000"})).exporter.node == "a\\u0000"
+
+
 def test_a_huge_snapshot_is_refused_unread() -> None:
     with pytest.raises(WireError, match="has 2097153 bytes, more than 2097152"):
         wire.decode(b" " * (wire.MAX_BYTES + 1))
