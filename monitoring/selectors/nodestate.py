@@ -72,7 +72,7 @@ def node_state(cluster: Cluster, name: str, now: datetime) -> NodeState:
 def _live(node: Node, endpoint: Endpoint | None, state: HotNode, facts: Facts, now: datetime) -> NodeState:
     moment = now.timestamp()
     age = max(0.0, moment - state.received)
-    stale = age > configuration.stale_after()
+    stale = age > configuration.stale_after() and not _heard_since(node, moment)
     code, text = _cause(node, endpoint) if stale else ("", "")
     return NodeState(
         node=node,
@@ -93,6 +93,13 @@ def _live(node: Node, endpoint: Endpoint | None, state: HotNode, facts: Facts, n
         exporter=state.exporter,
         endpoint=endpoint,
     )
+
+
+def _heard_since(node: Node, moment: float) -> bool:
+    """Whether the node answers although this copy of its state is old: of very many nodes, only those that somebody
+    looks at are copied at every round."""
+    heard = (block.heard().get(node.pk, 0.0) for block in hot.store().cells(node.cluster_id))
+    return moment - max(heard, default=0.0) <= configuration.stale_after()
 
 
 def _stored(

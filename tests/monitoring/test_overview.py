@@ -4,6 +4,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from pytest_django import DjangoAssertNumQueries
@@ -12,6 +13,7 @@ from pytest_django.fixtures import Settings
 from monitoring import hot, selectors
 from monitoring.hot import Cells, Note
 from monitoring.models import Cluster, Container, Endpoint, Node, Topology
+from tests.monitoring import hot_contract
 
 pytestmark = pytest.mark.django_db
 NOW = datetime.now(UTC)
@@ -196,3 +198,16 @@ def test_it_finds_by_name_in_all_clusters(cluster: Cluster) -> None:
     assert selectors.search("a\0b") == []
     Node.objects.update(gone_at=NOW - timedelta(days=1))
     assert selectors.search("postgres") == []
+
+
+def test_it_calls_no_node_stale_that_answers_though_its_copy_is_old(cluster: Cluster) -> None:
+    one = node(cluster, 0)
+    machine = b'{"topology":{"cpus":[{"id":0,"numa":0}],"nodes":[{"id":0,"cpus":"0"}]}}'
+    old = hot_contract.state(one.pk, received=time.time() - 30)
+    sections = {"machine": machine}
+    hot.store().put([msgspec.structs.replace(old, sections=sections, before=None)])
+    assert selectors.node_state(cluster, "n0", datetime.now(UTC)).stale
+    heard(cluster, one)
+    state = selectors.node_state(cluster, "n0", datetime.now(UTC))
+    assert not state.stale
+    assert state.age == pytest.approx(30, abs=5)

@@ -41,11 +41,12 @@ UNFINISHED_BYTES = 32 * 1024 * 1024
 """Of all answers together that are not complete yet."""
 IDENTIFY, REPORT = 50, 16
 """Nodes of one transaction."""
-REPORT_SHARE = 0.3
-"""Of the time, at most, that goes into reports."""
+REPORT_SHARE, FIRST_REPORT_SHARE = 0.3, 0.6
+"""Of the time, at most, that goes into reports; the second while nodes wait for their first one."""
 ALL_FRESH = 500
-"""Up to so many nodes the hot store gets every one at every round; of more, only those that somebody looks at."""
-HOT_SECONDS = 5.0
+"""Up to so many nodes the hot store gets every one at every round; of more, only those that somebody looks at, and
+the others as many a second as `HOT_RATE`. Their cells are always the newest."""
+HOT_RATE = 250.0
 SUMMARY_SECONDS = 10.0
 RELOAD_SECONDS = 5.0
 CLAIM_AGAIN_SECONDS = 10.0
@@ -342,7 +343,8 @@ class Shift:
             await self._io(self._in_io_show, looked_at)
 
     def _is_wanted(self, poller: Poller, watched: set[int], now: float) -> bool:
-        return len(self._pollers) <= ALL_FRESH or poller.node in watched or now - poller.kept >= HOT_SECONDS
+        every = len(self._pollers) / HOT_RATE
+        return len(self._pollers) <= ALL_FRESH or poller.node in watched or now - poller.kept >= every
 
     def _parts(self, dirty: Iterable[Poller]) -> list[tuple[int, hot.Cells, hot.Cells]]:
         """By cluster: the whole block for the store, and what changed for the pages."""
@@ -386,8 +388,9 @@ class Shift:
         for i in range(0, len(due), REPORT):
             batch = due[i : i + REPORT]
             started = self.loop.time()
+            share = REPORT_SHARE if batch[0].reported_hashes else FIRST_REPORT_SHARE
             await self._report_some(batch)
-            await asyncio.sleep((self.loop.time() - started) * (1 - REPORT_SHARE) / REPORT_SHARE)
+            await asyncio.sleep((self.loop.time() - started) * (1 - share) / share)
 
     async def _report_some(self, batch: list[Poller]) -> None:
         drafts = {poller: draft for poller in batch if (draft := _draft(poller)) is not None}
