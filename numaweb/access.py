@@ -16,7 +16,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
 
-from numaweb import tokens
+from numaweb import refusals, tokens
 from numaweb.models import ApiToken
 
 KEYWORD = b"bearer"
@@ -33,8 +33,19 @@ class TokenAuthentication(BaseAuthentication):
             return None
         token = tokens.find(parts[1].decode("latin-1"), timezone.now()) if len(parts) == 2 else None
         if token is None:
+            self.note(request, parts[-1].decode("latin-1"))
             raise AuthenticationFailed(_("The token is unknown, expired or its owner is not active."))
         return token.user, token
+
+    def note(self, request: Request, secret: str) -> None:
+        """An expired token is recognised by its beginning, which is all that may be written down."""
+        refusals.note(
+            action="wrong token",
+            actor="",
+            address=request.META.get("REMOTE_ADDR", ""),
+            target=f"{request.method} {request.path}",
+            detail=f"{secret[: tokens.SHOWN]}..." if secret.startswith(tokens.MARK) else "",
+        )
 
     def authenticate_header(self, _request: Request) -> str:
         return 'Bearer realm="numaweb"'

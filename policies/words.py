@@ -9,6 +9,7 @@ ACTIONS: dict[str, str | Promise] = {
     "lock-out": _("lock-out"),
     "change password": _("change of the own password"),
     "set password": _("password set by an administrator"),
+    "wrong token": _("wrong or expired API token"),
     "forbidden": _("refused for a missing role"),
     "forged request": _("refused as a forged request"),
     "forged origin": _("refused as a forged WebSocket"),

@@ -79,6 +79,9 @@ def test_it_refuses_an_expired_token(viewer: User) -> None:
         fresh, old = make(viewer, expires=NOW + timedelta(seconds=1)), make(viewer, expires=NOW)
         assert call(fresh).status_code == 200
         assert call(old).status_code == 401
+    entry = AuditEntry.objects.get()
+    assert (entry.action, entry.target) == ("wrong token", "GET /api/v1/thing/")
+    assert entry.detail == f"{old[:14]}..."
 
 
 def test_it_refuses_the_token_of_somebody_who_left(viewer: User) -> None:
