@@ -1,7 +1,7 @@
 // Saves a drawing as an SVG or PNG file that looks as it does on the page, without our style sheet.
 
 const PROPERTIES = [
-  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "opacity", "display",
+  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "stroke-linecap", "stroke-linejoin", "opacity", "display",
   "font-family", "font-size", "font-weight", "text-anchor", "paint-order", "visibility",
 ];
 const PNG_SCALE = 2;

@@ -3,7 +3,8 @@
 import { bytesOf, percent, svg } from "../dom.js";
 import { t } from "../words.js";
 
-const OWNER_MARK = { r: "R", u: "?" };
+// Letters as strokes in a box of 6 x 8: as text they would belong to the name of the cell.
+const OWNER_MARK = { r: "M0 8V0H3a2.2 2.2 0 0 1 0 4.4H0M3 4.4L5.6 8", u: "M0.4 2.2a2.4 2.2 0 1 1 3.6 1.8c-0.9 0.5-1.2 0.9-1.2 1.8M2.8 7.4v0.6" };
 let drawings = 0;
 
 /** Whether a CPU counts as occupied: exclusive, or busier than the threshold; null = nobody knows. */
@@ -142,7 +143,9 @@ export class Painting {
     if (owner === "x") group.append(svg("path", { d: `M${width - 8} 1H${width - 3}Q${width - 1} 1 ${width - 1} 3V8Z`, class: "nw-corner" }));
     group.append(svg("text", { x: 3, y: font + 1, "font-size": font.toFixed(1), class: "nw-number" }, id));
     const mark = OWNER_MARK[owner];
-    if (mark) group.append(svg("text", { x: width - 3, y: height - 4, "text-anchor": "end", "font-size": font, class: "nw-mark", "aria-hidden": "true" }, mark));
+    const scale = font / 12;
+    const place = `translate(${(width - 3 - 6 * scale).toFixed(1)} ${(height - 4 - 8 * scale).toFixed(1)}) scale(${scale.toFixed(2)})`;
+    if (mark) group.append(svg("path", { d: mark, transform: place, class: "nw-mark-ground" }), svg("path", { d: mark, transform: place, class: "nw-mark" }));
   }
 
   /** Shows how busy a CPU was: the height of its fill, and whether it counts as occupied. */
