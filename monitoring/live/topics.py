@@ -18,6 +18,8 @@ from monitoring.live.payloads import ContainerTick, NodeTick
 from numacore import wire
 
 WHOLE_NUMBERS = 2**32
+LATE = 10.0
+"""Seconds by which news may come late and is then ignored; what is older still was made after our clock went back."""
 _json = msgspec.json.Encoder().encode
 
 
@@ -153,7 +155,7 @@ class NodeTopic(Topic):
     def take(self, tick: NodeTick) -> None:
         """A newer state of the node."""
         before = self.newest
-        if before is not None and tick.received <= before.received:
+        if before is not None and 0 <= before.received - tick.received < LATE:
             return
         self.newest, self._whole = tick, None
         number = self._next()

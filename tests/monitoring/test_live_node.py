@@ -89,6 +89,14 @@ def test_it_ignores_what_is_older_than_what_it_has() -> None:
     assert topic.sequence == before
 
 
+def test_it_goes_on_after_the_clock_was_set_back() -> None:
+    topic = NodeTopic(1)
+    topic.take(tick(10_000.0))
+    before = topic.sequence
+    topic.take(tick(9_400.0))
+    assert topic.sequence == before + 1
+
+
 def test_it_names_the_part_that_changed() -> None:
     topic = NodeTopic(1)
     browser = Listener(topic)
