@@ -197,8 +197,10 @@ class Server(uvicorn.Server):
 
 
 def greet(say: Say, made: bootstrapping.Made | None) -> None:
-    host = "localhost" if settings.NUMAWEB_LISTEN in ("0.0.0.0", "::") else settings.NUMAWEB_LISTEN  # noqa: S104
-    say(f"Ready: http://{host}:{settings.NUMAWEB_PORT} (on every address of this machine); Ctrl-C ends it")
+    everywhere = settings.NUMAWEB_LISTEN in ("0.0.0.0", "::")  # noqa: S104
+    host = "localhost" if everywhere else settings.NUMAWEB_LISTEN
+    also = ", and at every address of this machine" if everywhere else ""
+    say(f"Ready: http://{host}:{settings.NUMAWEB_PORT}{also}; Ctrl-C ends it")
     if made and made.password:
         say(f"Sign in as {made.username} with the password {made.password} (shown only now)")
     elif made:
