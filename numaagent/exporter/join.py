@@ -17,9 +17,6 @@ from numacore.cpuset import EMPTY, CpuSet
 from numacore.kubeletstate import Kubelet
 from numacore.workload import Container, MemoryBlock
 
-Key = tuple[str, str, str]
-"""Namespace, pod and container name."""
-
 
 def containers(found: Iterable[Container], names: Names, reading: Reading) -> tuple[Container, ...]:
     """Every container once: those with a cgroup in the order of their paths, then those that only the socket knows."""

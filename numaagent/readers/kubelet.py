@@ -12,7 +12,6 @@ from numacore.kubeletstate import CpuManagerState, Kubelet, MemoryManagerState, 
 
 SEARCH_PERIOD = 60.0
 """Seconds between searches for the kubelet's process: one looks at every process of the node."""
-State = tuple[int, int, int] | None
 
 
 class Reading(msgspec.Struct, frozen=True):

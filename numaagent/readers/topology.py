@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from numaagent.config import Roots
-from numaagent.readers import caches, cpuinfo
+from numaagent.readers import caches, cpuinfo, devicetree
 from numaagent.readers.files import Files, Source
 from numaagent.readers.kerneltext import numbered
 from numacore import topology
@@ -26,7 +26,8 @@ def read(files: Files, roots: Roots) -> Topology:
     source = files.reader("topology")
     base = f"{roots.sysfs}/devices/system"
     cpus = _cpus(source, base, roots)
-    found = caches.read(source, f"{base}/cpu", [cpu.id for cpu in cpus if cpu.online])
+    online = [cpu.id for cpu in cpus if cpu.online]
+    found = caches.read(source, f"{base}/cpu", online) or devicetree.read(source, roots, online)
     nodes = _nodes(source, base)
     if not nodes:
         return topology.single_node(cpus, found)
