@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import Any, Protocol, cast
 
 import django_filters as df
 import msgspec
+from django.utils.translation import get_language
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
@@ -165,3 +168,16 @@ def complete(result: dict[str, Any], **_rest: Any) -> dict[str, Any]:
     result["components"]["securitySchemes"] = AUTHENTICATION
     result["components"]["schemas"] = schemas() | result["components"].get("schemas", {})
     return result
+
+
+class Generator(SchemaGenerator):
+    """Makes the document once in each language; it is the same for everybody."""
+
+    def get_schema(self, request: object = None, public: bool = False) -> Any:  # noqa: ARG002 - its caller's form
+        return _made(get_language() or "")
+
+
+@cache
+def _made(_language: str) -> Any:
+    generator = SchemaGenerator()  # type: ignore[no-untyped-call]  # drf-spectacular leaves it untyped
+    return generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]  # likewise

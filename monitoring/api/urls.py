@@ -3,7 +3,7 @@
 from django.urls import URLPattern, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from monitoring.api import changes, cluster, lists, node, root, timeline
+from monitoring.api import changes, cluster, document, lists, node, root, timeline
 
 app_name = "api"
 DOCS = SpectacularSwaggerSplitView.as_view(url_name="api:schema", template_name="monitoring/api.html")
@@ -17,7 +17,7 @@ def patterns(record: changes.Record) -> list[URLPattern]:
         path("", root.Start.as_view(), name="root"),
         path("search/", root.Search.as_view(), name="search"),
         path("settings/", root.Settings.as_view(), name="settings"),
-        path("schema/", SpectacularAPIView.as_view(), name="schema"),
+        path("schema/", SpectacularAPIView.as_view(generator_class=document.Generator), name="schema"),
         path("docs/", DOCS, name="docs"),
         path("clusters/", changes.Clusters.as_view(record=record), name="clusters"),
         path(in_cluster, changes.ClusterDetail.as_view(record=record), name="cluster"),

@@ -24,7 +24,7 @@ from schemathesis import GenerationMode, checks
 from tests.monitoring.api.conftest import ROOT
 from tests.monitoring.api.inventory import Lab
 
-EXAMPLES = 20
+EXAMPLES = 15
 checks.load_all_checks()
 CHECKED = [
     checks.CHECKS.get_one(name)

@@ -258,7 +258,7 @@ def test_every_order_shows_each_row_once(get: Get, lab: Lab, sort: str, size: in
 values = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(
     sort=st.sampled_from(["busy", "-name", "last_seen", "crossing", "odd"]), value=values, key=st.integers()
 )
@@ -273,7 +273,7 @@ def test_a_forged_cursor_is_an_answer_or_a_problem(
     assert response.status_code in (200, 400)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(
     st.dictionaries(
         st.sampled_from(
