@@ -49,7 +49,8 @@ app.conf.update(
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     worker_prefetch_multiplier=1,
-    worker_cancel_long_running_tasks_on_connection_loss=True,
+    # A shift of collection goes on while Redis is away: what runs twice after that is refused by its lease.
+    worker_cancel_long_running_tasks_on_connection_loss=False,
     worker_soft_shutdown_timeout=10,
     worker_hijack_root_logger=False,
     worker_redirect_stdouts=False,
@@ -71,4 +72,5 @@ app.conf.update(
         name: beat_entry(task, seconds, queue) for name, task, seconds, queue in schedule.SCHEDULE
     },
 )
+app.steps["worker"].add("numaweb.ending:EndShifts")
 app.autodiscover_tasks()

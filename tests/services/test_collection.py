@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from tests.monitoring.browser import Page
 
 PASSWORD = "a-password-for-tests-only"
 SECONDS = 40.0
+pytestmark = pytest.mark.timeout(300)
 
 
 class Installation(NamedTuple):
@@ -174,9 +176,11 @@ async def outage_of_redis(here: Installation, web: stack.Part) -> tuple[float, P
         page = Page()
         await until(socket, page, lambda _: len(page.busy) >= 48)
         await asyncio.to_thread(here.redis.server.kill)
-        await until(socket, page, lambda message: message.get("source") == "lost")
-        await asyncio.sleep(3)
-        await asyncio.to_thread(here.redis.server.start)
+        try:
+            await until(socket, page, lambda message: message.get("source") == "lost")
+            await asyncio.sleep(3)
+        finally:
+            await asyncio.to_thread(here.redis.server.start)
         started, epoch = time.monotonic(), page.taken
         await until(socket, page, lambda message: message.get("source") == "ok")
         await until(socket, page, lambda _: page.taken > epoch)
@@ -200,15 +204,15 @@ def sign_in(url: str) -> str:
     """The session's cookie of the administrator."""
     jar = CookieJar()
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
-    browser.open(f"{url}/accounts/login/", timeout=20).read()
-    token = next(cookie.value for cookie in jar if cookie.name == "numaweb_csrf")
-    form = {"username": "admin", "password": PASSWORD, "csrfmiddlewaretoken": token or ""}
+    page = browser.open(f"{url}/accounts/login/", timeout=20).read().decode()
+    [token] = set(re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', page))
+    form = {"username": "admin", "password": PASSWORD, "csrfmiddlewaretoken": token}
     request = urllib.request.Request(
         f"{url}/accounts/login/", urllib.parse.urlencode(form).encode(), {"Referer": url}
     )
     browser.open(request, timeout=20).read()
-    session = next(cookie for cookie in jar if cookie.name == "numaweb_session")
-    return f"{session.name}={session.value}"
+    [session] = [f"{cookie.name}={cookie.value}" for cookie in jar if cookie.name == "numaweb_session"]
+    return session
 
 
 def test_it_shows_every_page_socket_that_it_restarts(here: Installation) -> None:
@@ -233,7 +237,7 @@ async def restart(web: stack.Part) -> int | None:
 def test_it_behaves_on_postgresql_as_on_sqlite(here: Installation) -> None:
     """The tests of everything that speaks SQL of its own, once more on PostgreSQL."""
     names = ("identity", "recording", "history", "leases", "housekeeping", "overview")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reuse-db"]
     command += [f"tests/monitoring/test_{name}.py" for name in names]
     done = subprocess.run(command, cwd=servers.ROOT, env=here.surroundings, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
