@@ -165,7 +165,6 @@ def worker() -> Iterator[None]:
     try:
         yield
     finally:
-        services.end_shifts()
         stopping: Any = state
         stopping.should_stop = 0  # Celery's own word for "end when done", as its signal handlers set it
         thread.join(WORKER_END_SECONDS)

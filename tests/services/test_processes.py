@@ -1,6 +1,7 @@
 """The processes of an installation run on the real servers and end when told."""
 
 import json
+import time
 import urllib.request
 from pathlib import Path
 
@@ -30,3 +31,19 @@ def test_it_ends_within_seconds_when_told(folder: Path, surroundings: dict[str, 
         assert process is not None
         process.terminate()
         assert process.wait(10) in {0, -15}
+
+
+def test_a_worker_in_the_middle_of_a_shift_ends_within_seconds(
+    postgres: stack.Part, redis: stack.Part, surroundings: dict[str, str], tmp_path: Path
+) -> None:
+    own = {**surroundings, "NUMAWEB_REDIS_URL": redis.database("9"), "NUMAWEB_COLLECT_SHIFT": "600"}
+    with stack.worker(tmp_path, own, beat=True) as server:
+        assert server.process is not None
+        deadline = time.monotonic() + 30
+        while "monitoring.tasks.collect[" not in server.written() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert "monitoring.tasks.collect[" in server.written()
+        server.process.terminate()
+        assert server.process.wait(15) == 0
+        assert "worker: Warm shutdown" in server.written()
+        assert "'worked'" in server.written()
