@@ -19,7 +19,7 @@ from tests import servers
 NODES, CONTAINERS = 5_000, 60
 PERIOD = 1.0
 AGES_SECONDS = 30
-KNOWN_SECONDS = 240
+KNOWN_SECONDS = 360
 REPORTS = 24
 """Nodes whose report is awaited; the others get copies of theirs, or the bench would wait for minutes."""
 REQUESTS = 5
