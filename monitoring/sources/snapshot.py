@@ -13,17 +13,13 @@ import re
 from typing import Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
+from monitoring.sources import columns
+from monitoring.sources.columns import CpuColumns, Places, Reading
 from numacore import wire
-from numacore.cpuset import CpuSet, CpuSetError
 from numacore.kubeletstate import Kubelet
 from numacore.topology import Attributes, Topology, dec_hook
-from numacore.usage import IDLE_SLIP
 from numacore.wire import WireError
-
-Numbers = NDArray[np.int64]
 
 
 class _Counters(msgspec.Struct, gc=False):
@@ -37,15 +33,9 @@ class _Memory(msgspec.Struct, gc=False):
     counters: _Counters | None = None
 
 
-class _Cpu(msgspec.Struct, gc=False):
-    cpus: str
-    busy: msgspec.Raw
-    idle: msgspec.Raw
-
-
 class _Usage(msgspec.Struct):
     containers_of: str
-    cpu: _Cpu | None = None
+    cpu: CpuColumns | None = None
     memory: dict[int, _Memory] = {}
 
 
@@ -106,71 +96,6 @@ class Round(msgspec.Struct, gc=False):
     """The exporter told the same reading again."""
 
 
-class _Reading(msgspec.Struct):
-    """Counters of one reading: per CPU, and per NUMA node."""
-
-    monotonic: float
-    boot_id: str | None
-    cpus: str
-    times: Numbers | None
-    """Two rows, busy and idle, a column per CPU in NUMA order; None = unreadable."""
-    remote: list[int | None]
-
-
-class _Places:
-    """Which columns of the per-CPU times belong to which NUMA node."""
-
-    def __init__(self, topology: Topology, cpus: str) -> None:
-        try:
-            listed = list(CpuSet.parse(cpus))
-        except CpuSetError as error:
-            raise WireError(f"section usage cannot be read: {error} - at `$.cpu.cpus`") from error
-        self.cpus, self.topology, self.count = cpus, topology, len(listed)
-        position = {cpu: i for i, cpu in enumerate(listed)}
-        groups = [[position[cpu] for cpu in node.cpus if cpu in position] for node in topology.nodes]
-        order = [place for group in groups for place in group]
-        self.order = None if order == list(range(self.count)) else np.array(order, np.intp)
-        self.with_cpus = [i for i, group in enumerate(groups) if group]
-        starts = np.cumsum([0, *(len(groups[i]) for i in self.with_cpus)])
-        self.starts = starts[:-1]
-        self.width = len(groups)
-
-    def arranged(self, cpu: _Cpu) -> Numbers:
-        """The times as numbers, NUMA node after NUMA node. Raises WireError."""
-        busy, idle = _numbers(cpu.busy, self.count, "busy"), _numbers(cpu.idle, self.count, "idle")
-        both = np.stack((busy, idle))
-        return both if self.order is None else both[:, self.order]
-
-    def shares(self, before: Numbers, after: Numbers) -> list[float | None]:
-        """Mean busy share of each NUMA node, as `usage.numa_busy` defines it."""
-        busy, idle = after - before
-        found: list[float | None] = [None] * self.width
-        if not len(self.starts):
-            return found
-        known = (busy >= 0) & (idle >= -IDLE_SLIP)
-        np.maximum(idle, 0, out=idle)
-        idle += busy
-        known &= idle > 0
-        share = np.divide(busy, idle, out=np.zeros(len(busy)), where=known)
-        sums = np.add.reduceat(share, self.starts).tolist()
-        counts = np.add.reduceat(known, self.starts, dtype=np.int64).tolist()
-        for i, total, count in zip(self.with_cpus, sums, counts, strict=True):
-            if count:
-                found[i] = total / count
-        return found
-
-
-def _numbers(raw: msgspec.Raw, count: int, column: str) -> Numbers:
-    """A JSON array of whole numbers."""
-    text = bytes(raw)
-    if text.translate(None, b"0123456789-, \t\r\n") != b"[]":
-        raise WireError(f"section usage: expected whole numbers - at `$.cpu.{column}`")
-    found = np.fromstring(text[1:-1], np.int64, sep=",") if count else np.zeros(0, np.int64)
-    if len(found) != count:
-        raise WireError(f"section usage: as many times as CPUs are needed - at `$.cpu.{column}`")
-    return found
-
-
 _topologies: dict[bytes, Topology] = {}
 MOST_TOPOLOGIES = 1000
 
@@ -197,8 +122,8 @@ class Known:
         """The comparable answer before it."""
         self.before_containers: bytes | None = None
         """The containers section of then, if it was another one."""
-        self._places: _Places | None = None
-        self._last: _Reading | None = None
+        self._places: Places | None = None
+        self._last: Reading | None = None
 
     def take(self, body: bytes, received: float, round_trip: float = 0.0) -> Round:
         """Adds an answer; nothing is added if it cannot be read. Raises WireError."""
@@ -224,7 +149,7 @@ class Known:
                 raise WireError(f"section {name} has a hash that nobody asked for and no content")
         return found
 
-    def _read(self, answer: _Envelope, usage: _Usage | None, machine: wire.Machine | None) -> _Reading | None:
+    def _read(self, answer: _Envelope, usage: _Usage | None, machine: wire.Machine | None) -> Reading | None:
         if usage is None or machine is None:
             return None
         cpu, memory = usage.cpu, usage.memory
@@ -233,18 +158,18 @@ class Known:
             each.counters.other_node if (each := memory.get(numa)) and each.counters else None
             for numa in machine.topology.numa_ids
         ]
-        return _Reading(answer.monotonic, answer.exporter.boot_id, cpu.cpus if cpu else "", times, remote)
+        return Reading(answer.monotonic, answer.exporter.boot_id, cpu.cpus if cpu else "", times, remote)
 
-    def _places_of(self, topology: Topology, cpus: str) -> _Places:
+    def _places_of(self, topology: Topology, cpus: str) -> Places:
         if self._places is None or self._places.cpus != cpus or self._places.topology is not topology:
-            self._places = _Places(topology, cpus)
+            self._places = Places(topology, cpus)
         return self._places
 
     def _accept(
         self,
         answer: _Envelope,
         usage: _Usage | None,
-        now: _Reading | None,
+        now: Reading | None,
         incoming: dict[str, tuple[bytes, Any]],
         machine: tuple[bytes, Any] | None,
         body: bytes,
@@ -259,8 +184,8 @@ class Known:
         containers_before = self.sections.get(wire.CONTAINERS)
         changed = self._keep_sections(answer.sections, incoming, received)
         last = self._last
-        repeated = now is not None and last is not None and _same_reading(last, now)
-        seconds = None if now is None or last is None else _elapsed(last, now)
+        repeated = now is not None and last is not None and columns.same_reading(last, now)
+        seconds = None if now is None or last is None else columns.elapsed(last, now)
         self.exporter, self.problems = answer.exporter, answer.problems
         self.received, self.taken, self.monotonic = received, answer.taken, answer.monotonic
         self.skew = answer.taken - (received - round_trip / 2)
@@ -289,7 +214,7 @@ class Known:
         return tuple(changed)
 
     def _numa(
-        self, usage: _Usage | None, last: _Reading | None, now: _Reading | None, seconds: float | None
+        self, usage: _Usage | None, last: Reading | None, now: Reading | None, seconds: float | None
     ) -> list[NumaUse]:
         if usage is None or now is None or self.machine is None:
             return []
@@ -299,14 +224,14 @@ class Known:
             memory = usage.memory.get(numa)
             remote = None
             if last is not None and seconds is not None:
-                remote = _rate(last.remote[i], now.remote[i], seconds)
+                remote = columns.rate(last.remote[i], now.remote[i], seconds)
             if memory is None:
                 made.append(NumaUse(busy[i], None, None, None, remote))
             else:
                 made.append(NumaUse(busy[i], memory.used, memory.free, memory.file, remote))
         return made
 
-    def _busy(self, last: _Reading | None, now: _Reading, seconds: float | None) -> list[float | None]:
+    def _busy(self, last: Reading | None, now: Reading, seconds: float | None) -> list[float | None]:
         comparable = last is not None and seconds is not None and last.cpus == now.cpus
         if not comparable or last is None or last.times is None or now.times is None or self._places is None:
             return [None] * len(now.remote)
@@ -357,24 +282,3 @@ def _decode(body: bytes) -> _Envelope:
 def _usage_of(body: bytes) -> bytes | None:
     section = wire.decode(body).sections.get(wire.USAGE)
     return None if section is None or section.data is None else bytes(section.data)
-
-
-def _same_reading(last: _Reading, now: _Reading) -> bool:
-    """Whether the exporter told the reading that it told before: idle counters never stand still otherwise."""
-    if last.boot_id != now.boot_id:
-        return False
-    if last.monotonic == now.monotonic:
-        return True
-    if last.times is None or now.times is None or last.cpus != now.cpus or not now.times.size:
-        return False
-    return bool((last.times == now.times).all())
-
-
-def _elapsed(last: _Reading, now: _Reading) -> float | None:
-    """Seconds between two readings of one boot; None if they are no sequence (a reboot, a clock that went back)."""
-    elapsed = now.monotonic - last.monotonic
-    return elapsed if last.boot_id == now.boot_id and elapsed > 0 else None
-
-
-def _rate(before: int | None, after: int | None, seconds: float) -> float | None:
-    return None if before is None or after is None or after < before else (after - before) / seconds
