@@ -8,10 +8,11 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
-import msgspec
-
 from monitoring import hot
+from monitoring.services import recording
+from monitoring.services.collection import writing
 from monitoring.services.collection.lanes import Lane, Lanes
+from monitoring.services.collection.writing import Target
 from monitoring.services.endpoints import Health
 from monitoring.sources import failures
 from monitoring.sources.exporter import Asker, Limits
@@ -22,17 +23,8 @@ from numacore import wire
 from numacore.wire import WireError
 
 
-class Target(msgspec.Struct, frozen=True):
-    """What a shift knows of an endpoint from the database."""
-
-    endpoint: int
-    cluster: int
-    url: str
-    token: str
-
-
 class Owner(Protocol):
-    """The shift, as its pollers see it."""
+    """The roster, as its pollers see it."""
 
     lanes: Lanes
     limits: Limits
@@ -58,7 +50,6 @@ class Poller:
         """Node, machine-id and boot that its exporter named when its node was looked for."""
         self.place = -1
         """Its position in the fleet's columns; -1 = not in there."""
-        self.conflict = ""
         self.failing = False
         self.failures = 0
         """In a row."""
@@ -212,4 +203,34 @@ class Poller:
             seconds=known.seconds,
             sections=sections,
             before=hot.Reading(before, known.before_containers) if before else None,
+        )
+
+    def draft(self) -> writing.Draft | None:
+        """What its next report is made of; None while it is no node."""
+        state = self.hot()
+        if state is None:
+            return None
+        before = self.reported_hashes
+        return writing.Draft(
+            state,
+            self.known.machine,
+            same_containers=before.get(wire.CONTAINERS) == state.hashes.get(wire.CONTAINERS, ""),
+            new_kubelet=before.get(wire.KUBELET, "") not in ("", state.hashes.get(wire.KUBELET)),
+        )
+
+    def pulse(self) -> recording.Pulse | None:
+        """What moves of its node's summary; None while that is unknown."""
+        latest, machine = self.latest, self.known.machine
+        if self.node is None or latest is None or machine is None:
+            return None
+        weights = [len(node.cpus) for node in machine.topology.nodes]
+        known = [(n.busy, w) for n, w in zip(latest.numa, weights, strict=False) if n.busy is not None and w]
+        used = [numa.used for numa in latest.numa]
+        return recording.Pulse(
+            self.node,
+            self.target.endpoint,
+            sum(busy * weight for busy, weight in known) / sum(w for _, w in known) if known else None,
+            sum(each for each in used if each is not None) if used and None not in used else None,
+            datetime.fromtimestamp(self.known.received, UTC),
+            self.known.skew,
         )

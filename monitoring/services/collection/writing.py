@@ -1,8 +1,8 @@
-"""What a shift writes to the database: each function is one job of its database thread, and one transaction."""
+"""What a shift reads and writes: each function is one job of its database thread or of that for hot store and bus."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
@@ -10,19 +10,26 @@ from typing import TypeVar
 import msgspec
 from django.db import close_old_connections, transaction
 
-from monitoring import history, selectors
+from monitoring import history, hot, live, selectors
 from monitoring.history import NodeSample
-from monitoring.hot import HotNode
-from monitoring.live import NodeTick, of_report
+from monitoring.hot import Cells, HotNode
 from monitoring.models import Endpoint
 from monitoring.services import leases, recording
 from monitoring.services.collection.backlog import Backlog
-from monitoring.services.collection.poller import Target
 from monitoring.services.leases import Tenure
 from numacore.report import node_report
 from numacore.wire import Machine, WireError
 
 T = TypeVar("T")
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What a shift knows of an endpoint from the database."""
+
+    endpoint: int
+    cluster: int
+    url: str
+    token: str
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -60,9 +67,13 @@ def targets(shard: int, shards: int) -> list[Target]:
     ]
 
 
-def report(drafts: Sequence[Draft], tenure: Tenure) -> Outcome:
+def threshold() -> float:
+    """The busy share above which a CPU counts as occupied."""
+    return selectors.settings().busy_threshold
+
+
+def report(drafts: Sequence[Draft], busy_threshold: float, tenure: Tenure) -> Outcome:
     """Makes and writes reports. Raises LeaseLostError, DatabaseError."""
-    threshold = selectors.settings().busy_threshold
     observations, unreadable = [], {}
     for draft in drafts:
         state = draft.state
@@ -76,14 +87,14 @@ def report(drafts: Sequence[Draft], tenure: Tenure) -> Outcome:
                 recording.Observation(
                     state.node,
                     facts,
-                    node_report(facts, threshold),
+                    node_report(facts, busy_threshold),
                     len(state.problems),
                     datetime.fromtimestamp(state.received, UTC),
                     draft.same_containers,
                     draft.new_kubelet,
                 )
             )
-    recording.record(observations, tenure, threshold)
+    recording.record(observations, tenure, busy_threshold)
     return Outcome([_reported(each) for each in observations], unreadable)
 
 
@@ -97,17 +108,31 @@ def _reported(seen: recording.Observation) -> Reported:
     )
 
 
-def ticks(states: Sequence[HotNode], threshold: float) -> list[NodeTick]:
-    """What open node pages get."""
-    made = []
+def keep(
+    shard: int,
+    states: Sequence[HotNode],
+    blocks: Sequence[tuple[int, Cells, Cells]],
+    counts: Mapping[str, int],
+) -> None:
+    """Gives states, cells (all of a cluster's, and those that changed) and counts to the hot store and the bus."""
+    store, bus = hot.store(), live.bus()
+    store.put(states)
+    for cluster, whole, part in blocks:
+        store.put_cells(cluster, shard, whole)
+        bus.publish(live.CellsNews(cluster, part))
+    for name, amount in counts.items():
+        store.count(name, amount)
+
+
+def show(states: Sequence[HotNode], busy_threshold: float) -> None:
+    """Gives nodes that somebody looks at to their open pages."""
     for state in states:
         try:
-            facts = state.facts()
+            tick = live.node_tick(state, busy_threshold)
         except WireError:
             continue  # told as a failure when the node's report is made
-        if facts is not None:
-            made.append(of_report(state, node_report(facts, threshold)))
-    return made
+        if tick is not None:
+            live.bus().publish(live.NodeNews(tick))
 
 
 def journal(backlog: Backlog, shard: int, tenure: Tenure) -> int:
