@@ -8,6 +8,7 @@ from django.views.i18n import set_language
 
 from monitoring.api import urls as api
 from numaweb import signin
+from policies import api as policies_api
 from policies import audit
 
 handler400 = "numaweb.problems.bad_request"
@@ -22,7 +23,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("language/", login_not_required(set_language), name="set_language"),
     path("admin/", admin.site.urls),
     path("", include("policies.urls")),
-    path("api/v1/", include((api.patterns(audit.record_request), "api"))),
+    path("api/v1/", include(([*api.patterns(audit.record_request), *policies_api.patterns()], "api"))),
 ]
 if settings.NUMAWEB_OIDC:
     urlpatterns.append(path("accounts/", include("numaweb.oidc")))

@@ -45,7 +45,12 @@ PARTIAL = {"NodeRow", "ContainerRow"}
 """Rows of which `fields` may choose some."""
 
 
+_answered: dict[str, type[msgspec.Struct]] = {}
+"""Types that some operation answers with, by name, as `reference` met them: higher rooms have their own."""
+
+
 def reference(kind: type[msgspec.Struct]) -> dict[str, str]:
+    assert _answered.setdefault(kind.__name__, kind) is kind, f"two types are called {kind.__name__}"
     return {"$ref": REFERENCE.format(name=kind.__name__)}
 
 
@@ -147,7 +152,7 @@ def moment(name: str, description: str) -> OpenApiParameter:
 def schemas() -> dict[str, Any]:
     """Every type that is answered with, all fields there (`explicit` leaves none out)."""
     _references, found = msgspec.json.schema_components(
-        shapes.ANSWERS, schema_hook=schema_of, ref_template=REFERENCE
+        _answered.values(), schema_hook=schema_of, ref_template=REFERENCE
     )
     for name, each in found.items():
         each["required"] = [] if name in PARTIAL else list(each.get("properties", ()))

@@ -425,11 +425,3 @@ class ProblemDetails(msgspec.Struct):
     status: int
     detail: str
     errors: dict[str, Any] = {}
-
-
-ANSWERS = (
-    *(Root, ClusterList, ClusterRow, ClusterOverview, NodePage, Fleet, NodeDetail, NodeTopology, Distances),
-    *(NodeContainers, NodeKubelet, Document, History, EventPage, ContainerPage, EndpointPage, EndpointRow),
-    *(TopologyDetail, Hits, SettingsValue, ProblemDetails),
-)
-"""Every type that an operation answers with."""
