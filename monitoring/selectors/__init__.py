@@ -3,11 +3,12 @@
 Nothing here writes. What nobody knows is None.
 """
 
+from monitoring.selectors.attention import Attention
 from monitoring.selectors.clusters import ClusterSummary, cluster, clusters
 from monitoring.selectors.configuration import settings
 from monitoring.selectors.inventory import Hit, containers, events, namespaces, nodes, search
 from monitoring.selectors.nodestate import NodeState, SectionState, node_state
-from monitoring.selectors.overview import Attention, Component, Overview, Tile, Totals, overview
+from monitoring.selectors.overview import Component, Overview, Tile, Totals, overview
 from monitoring.selectors.timeline import Series, history
 
 __all__ = [

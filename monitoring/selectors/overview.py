@@ -12,13 +12,10 @@ from django.db.models import Count, F, Q, Sum
 
 from monitoring import hot
 from monitoring.models import Cluster, Container, Endpoint, Node
-from monitoring.selectors import configuration, inventory
+from monitoring.selectors import attention, configuration, inventory
+from monitoring.selectors.attention import Attention
 
 WORST = 10
-MOST = 50
-"""Of each kind of attention; the totals tell how many there are."""
-
-Level = Literal["danger", "warning", "info"]
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,16 +39,6 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     crossing: int
     crossing_unknown: int
     exclusive_crossing: int
-
-
-class Attention(msgspec.Struct, frozen=True):
-    """Something that a person should look at: `code` has a sentence, `values` what the sentence needs."""
-
-    level: Level
-    code: str
-    values: dict[str, Any] = {}
-    node: str = ""
-    container_id: str = ""
 
 
 class Component(msgspec.Struct, frozen=True):
@@ -97,14 +84,14 @@ def overview(cluster: Cluster, now: datetime) -> Overview:
     heard, planes, counts, notes, failure = _hot(cluster)
     rows = list(_rows(cluster))
     tiles = [_tile(row, heard.get(row["pk"]), now.timestamp()) for row in rows]
-    attention = [
-        *_crossing(cluster),
-        *_endpoints(cluster),
-        *_stale(tiles),
-        *_of_nodes(rows),
-        *_service(counts, failure),
+    found = [
+        *attention.crossing(cluster),
+        *attention.endpoints(cluster),
+        *attention.stale(tiles),
+        *attention.of_nodes(rows),
+        *attention.service(counts, failure),
     ]
-    total = len(attention) + sum(row["crossing"] or 0 for row in rows) - _shown(attention)
+    total = len(found) + sum(row["crossing"] or 0 for row in rows) - attention.shown(found)
     ages = [tile.age for tile in tiles if tile.age is not None and tile.state == "ok"]
     return Overview(
         cluster=cluster,
@@ -112,7 +99,7 @@ def overview(cluster: Cluster, now: datetime) -> Overview:
         oldest_age=max(ages, default=None),
         worst=list(inventory.containers(cluster).filter(cost__gt=1).order_by("-cost")[:WORST]),
         policies=_policies(rows),
-        attention=attention,
+        attention=found,
         attention_total=total,
         components=_components(cluster, tiles, notes, failure),
         tiles=tiles,
@@ -207,82 +194,6 @@ def _policies(rows: list[dict[str, Any]]) -> dict[str, int]:
     for row in rows:
         found[row["topology_policy"]] = found.get(row["topology_policy"], 0) + 1
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _crossing(cluster: Cluster) -> list[Attention]:
-    found = inventory.containers(cluster).filter(crossing=True)
-    rows = found.order_by(F("cost").desc(nulls_last=True), "pk")[:MOST]
-    return [
-        Attention(
-            "danger" if each.kind == Container.Kind.EXCLUSIVE else "warning",
-            "container-crossing",
-            {
-                "container": str(each),
-                "cpu": each.cross_cpu,
-                "memory": each.cross_memory,
-                "device": each.cross_device,
-                "cost": each.cost,
-                "locality": each.locality,
-            },
-            each.node.name,
-            each.container_id,
-        )
-        for each in rows
-    ]
-
-
-def _shown(attention: list[Attention]) -> int:
-    return sum(1 for each in attention if each.code == "container-crossing")
-
-
-def _endpoints(cluster: Cluster) -> list[Attention]:
-    wrong = Endpoint.objects.filter(
-        Q(state=Endpoint.State.FAILING) | ~Q(conflict=""), cluster=cluster, enabled=True
-    )
-    found = []
-    for each in wrong.select_related("node")[:MOST]:
-        values: dict[str, Any] = {
-            "endpoint": str(each),
-            "url": each.url,
-            "cause": each.error,
-            "remedy": each.remedy,
-        }
-        node = each.node.name if each.node else ""
-        if each.conflict:
-            values = {**values, "cause": each.conflict}
-            found.append(Attention("danger", "endpoint-conflict", values, node))
-        else:
-            values = {**values, "since": each.last_ok, "failures": each.failures}
-            found.append(Attention("danger", "endpoint-failing", values, node))
-    return found
-
-
-def _stale(tiles: list[Tile]) -> list[Attention]:
-    silent = [tile for tile in tiles if tile.state != "ok"]
-    return [
-        Attention("warning", f"node-{tile.state}", {"age": tile.age}, tile.name) for tile in silent[:MOST]
-    ]
-
-
-def _of_nodes(rows: list[dict[str, Any]]) -> list[Attention]:
-    against = [row for row in rows if row["contradictions"]][:MOST]
-    unread = [row for row in rows if row["problems"]][:MOST]
-    return [
-        *(
-            Attention("warning", "policy-contradiction", {"count": r["contradictions"]}, r["name"])
-            for r in against
-        ),
-        *(Attention("info", "reader-problems", {"count": r["problems"]}, r["name"]) for r in unread),
-    ]
-
-
-def _service(counts: dict[str, int], failure: str) -> list[Attention]:
-    found = []
-    if failure:
-        found.append(Attention("danger", "store-unreachable", {"cause": failure}))
-    if dropped := counts.get("samples_dropped"):
-        found.append(Attention("warning", "samples-dropped", {"count": dropped}))
-    return found
 
 
 def _components(
