@@ -47,7 +47,7 @@ export class Rows {
       row.classList.toggle("nw-row-lit", row.dataset.container === lit);
       const selected = row.dataset.container === state.container;
       row.classList.toggle("nw-row-selected", selected);
-      const button = row.querySelector("[data-pick]");
+      const button = row.matches("[data-pick]") ? row : row.querySelector("[data-pick]");
       if (button) button.setAttribute("aria-pressed", String(selected));
     }
   }

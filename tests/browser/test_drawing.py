@@ -28,7 +28,7 @@ def lit(page: Page) -> Locator:
 
 def test_it_draws_every_cpu_once(visitor: Visitor) -> None:
     page = opened(visitor)
-    numbers = page.locator(".nw-number").all_inner_texts()
+    numbers = page.locator(".nw-number").all_text_contents()
     assert sorted(map(int, numbers)) == list(range(384))
     assert page.locator(".nw-numa").count() == 8
     assert page.locator(".nw-socket").count() == 2
@@ -89,8 +89,9 @@ def test_arrow_keys_walk_through_the_cpus(visitor: Visitor) -> None:
         page.keyboard.press(key)
         labels.append(page.evaluate("document.activeElement.getAttribute('aria-label')"))
     assert all(label and label.startswith("CPU ") for label in labels)
-    assert labels[0] == labels[4] == labels[6]
-    assert len(set(labels)) >= 5
+    cpus = [(label or "").split(",")[0] for label in labels]
+    assert cpus[0] == cpus[4] == cpus[6]
+    assert len(set(cpus)) == 5
     assert page.locator('[data-cpu][tabindex="0"]').count() == 1
     page.keyboard.press("Enter")
     assert "cpu" in query(page)

@@ -49,9 +49,12 @@ export class Drawing {
   paint() {
     const plan = layout(machine(this.data, this.zoomed()), this.width, this.compact);
     this.painting = new Painting(this.data, plan, { compact: this.compact, label: this.host.dataset.label });
+    const focused = this.host.contains(document.activeElement) && document.activeElement.matches("[data-cpu]");
     this.host.replaceChildren(this.painting.root);
     document.querySelectorAll("[data-unzoom]").forEach((button) => button.toggleAttribute("hidden", this.zoomed() === null));
     if (!this.compact) this.rove(this.current);
+    // A new drawing takes the place of one that somebody is walking through.
+    if (focused) this.painting.cells.get(this.current)?.group.focus();
     this.show(this.shown);
   }
 

@@ -7,7 +7,7 @@ import { ids } from "../dom.js";
 function cores(positions, cpus) {
   const found = new Map();
   for (const at of positions) {
-    const key = cpus.core[at] === null ? `cpu ${cpus.id[at]}` : `${cpus.socket[at]}/${cpus.die[at]}/${cpus.core[at]}`;
+    const key = cpus.first[at];
     if (!found.has(key)) found.set(key, []);
     found.get(key).push(at);
   }

@@ -60,6 +60,13 @@ def test_it_makes_no_group_of_a_single_core() -> None:
     assert drawing.groups_of(flat, CpuSet(range(4))) == ("", [])
 
 
+def test_it_keeps_threads_of_a_core_together_where_core_ids_repeat() -> None:
+    cpus = tuple(Cpu(id=each, socket=0, core=0, numa=0, sibling=each % 2) for each in range(4))
+    odd = Topology(cpus=cpus, nodes=(NumaNode(0, CpuSet(range(4)), (10,)),))
+    made = of(Facts(topology=odd))
+    assert made["cpus"]["first"] == [0, 1, 0, 1]
+
+
 def test_it_leaves_unknown_distances_unknown() -> None:
     blind = machines.topology(sockets=2, numa=1, cores=2, threads=1)
     blind = machines.replaced(
