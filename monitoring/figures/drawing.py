@@ -95,12 +95,15 @@ def performance(of: Performance) -> dict[str, Any]:
 def cpu_columns(topology: Topology, reports: Iterable[CpuReport]) -> dict[str, list[Any]]:
     """Columns over the CPUs, ascending by id."""
     pairs = [(topology.cpu(each.id), each) for each in reports]
+    first = {cpu: next(iter(core)) for _, core in topology.cores() for cpu in core}
     return {
         "id": [report.id for _cpu, report in pairs],
         "numa": [report.numa for _cpu, report in pairs],
         "socket": [report.socket for _cpu, report in pairs],
         "die": [cpu.die if cpu else None for cpu, _report in pairs],
         "core": [report.core for _cpu, report in pairs],
+        # The lowest CPU of the core: core ids alone do not tell the cores of every machine apart.
+        "first": [first.get(report.id, report.id) for _cpu, report in pairs],
         "owner": [OWNERS[report.owner] for _cpu, report in pairs],
         "busy": [rounded(report.busy) for _cpu, report in pairs],
         "owned": [list(report.containers) for _cpu, report in pairs],
@@ -159,11 +162,14 @@ def groups_of(topology: Topology, cpus: CpuSet) -> tuple[str, list[str]]:
         (_("Cluster"), split(members, lambda cpu: cpu.cluster)),
     ):
         # A group for each core would say nothing new.
-        if 1 < len(found) and any(
-            len({(cpu.socket, cpu.core) for cpu in members if cpu.id in ids}) > 1 for ids in found
-        ):
+        if 1 < len(found) and any(len(cores_in(topology, ids)) > 1 for ids in found):
             return label, [str(ids) for ids in found]
     return "", []
+
+
+def cores_in(topology: Topology, cpus: CpuSet) -> list[CpuSet]:
+    """The cores that these CPUs are threads of."""
+    return [core for _, core in topology.cores() if core & cpus]
 
 
 def split(members: list[Cpu], key: Callable[[Cpu], Hashable]) -> list[CpuSet]:
