@@ -5,6 +5,8 @@ import json
 import os
 import sys
 import time
+import urllib.request
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,11 +24,15 @@ from django.contrib.auth.models import Group  # noqa: E402
 from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.http import HttpRequest  # noqa: E402
+from django.utils import timezone  # noqa: E402
 
 from monitoring import hot, live, services  # noqa: E402
 from monitoring.models import Cluster, Container, Endpoint, Node  # noqa: E402
+from monitoring.services import identity  # noqa: E402
+from numacore import wire  # noqa: E402
 
 NUMA = 8
+KNOWN_SECONDS = 240
 SLUG = "bench"
 
 
@@ -89,11 +95,34 @@ def ticks(slug: str, nodes: int, share: float, period: float) -> None:
 
 
 def register(announced: Path) -> None:
-    """The endpoints of a simulated fleet."""
-    cluster = Cluster.objects.create(slug=SLUG, name="Bench", kind="simulated")
+    """The endpoints of a simulated fleet and their nodes, as an installation knows them that has run for a while."""
     told = json.loads(announced.read_text())["exporters"]
+    with urllib.request.urlopen(f"{told[0]['url']}/v1/snapshot", timeout=30) as response:
+        snapshot = wire.decode(response.read())
+    machine = wire.decode_section(wire.Machine, bytes(snapshot.sections[wire.MACHINE].data or b""))
+    topology = identity.store_topology(machine.topology)
+    cluster = Cluster.objects.create(slug=SLUG, name="Bench", kind="simulated", cells=len(told) * NUMA)
+    now = timezone.now()
+    nodes = Node.objects.bulk_create(
+        Node(
+            cluster=cluster,
+            name=each["name"],
+            uid=f"{number + 1:032x}",
+            boot_id=str(uuid.UUID(int=number + 1)),
+            topology=topology,
+            slot=number * NUMA,
+            attributes=identity.attributes(machine),
+            first_seen=now,
+            last_seen=now,
+            numa_nodes=NUMA,
+            cpus=topology.cpus,
+            sockets=topology.sockets,
+        )
+        for number, each in enumerate(told)
+    )
     Endpoint.objects.bulk_create(
-        [Endpoint(cluster=cluster, name=each["name"], url=each["url"]) for each in told], batch_size=1000
+        Endpoint(cluster=cluster, name=each["name"], url=each["url"], node=node, state="ok")
+        for each, node in zip(told, nodes, strict=True)
     )
 
 
@@ -130,17 +159,34 @@ def complete() -> None:
         cursor.execute("ANALYZE")
 
 
-def ages(seconds: float) -> None:
-    """How old the newest answer of every node is, four times a second: median, 95th percentile, most."""
+def ages(nodes: int, seconds: float) -> None:
+    """How old the newest answer of every node is, four times a second, once all were heard."""
     cluster = Cluster.objects.get(slug=SLUG)
+    started, heard = time.monotonic(), received(cluster.pk)
+    while len(heard) < nodes or not heard.all():
+        if time.monotonic() - started > KNOWN_SECONDS:
+            sys.exit(f"{np.count_nonzero(heard)} of {nodes} nodes were heard in {KNOWN_SECONDS} s")
+        time.sleep(1)
+        heard = received(cluster.pk)
+    waited = time.monotonic() - started
     found: list[NDArray[np.float64]] = []
     for _ in range(int(seconds * 4)):
         time.sleep(0.25)
-        heard = [np.frombuffer(block.received, "<f8") for block in hot.store().cells(cluster.pk)]
-        found.append(time.time() - np.concatenate(heard))
+        heard = received(cluster.pk)
+        found.append(time.time() - heard)
     every = np.concatenate(found)
     figures = {"median": np.median(every), "p95": np.percentile(every, 95), "most": every.max()}
-    say(json.dumps({**{name: float(value) for name, value in figures.items()}, "nodes": len(found[-1])}))
+    say(
+        json.dumps(
+            {**{name: float(value) for name, value in figures.items()}, "nodes": len(heard), "waited": waited}
+        )
+    )
+
+
+def received(cluster: int) -> NDArray[np.float64]:
+    """When each node was heard last, as pages find it."""
+    blocks = [np.frombuffer(block.received, "<f8") for block in hot.store().cells(cluster)]
+    return np.concatenate([np.zeros(0), *blocks])
 
 
 def say(text: str) -> None:
@@ -166,7 +212,7 @@ COMMANDS: dict[Callable[..., None], dict[str, Callable[[str], Any]]] = {
     register: {"announced": Path},
     collect: {},
     complete: {},
-    ages: {"seconds": float},
+    ages: {"nodes": int, "seconds": float},
 }
 
 
