@@ -6,10 +6,14 @@ import structlog
 from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
 from monitoring import services
 
 log = structlog.get_logger(__name__)
+
+SHIFTS_WITHOUT_BROKER = 10
+"""After so many the task ends before its time limit does it, and beat offers the next one."""
 
 
 @shared_task(name="monitoring.tasks.start_shifts", ignore_result=True)
@@ -22,16 +26,29 @@ def start_shifts() -> None:
 
 @shared_task(name="monitoring.tasks.collect", ignore_result=True)
 def collect(shard: int) -> str:
-    """One shift over one shard. When it was worked to its end, the next one is offered at once."""
-    result = services.collect(shard)
-    if result == "worked":
-        offer(shard)
-    log.debug("shift", shard=shard, result=result)
-    return result
+    """One shift over one shard. When it was worked to its end, the next one is offered at once.
+
+    While the broker is away nobody could take an offer, so this worker goes on.
+    """
+    for _ in range(SHIFTS_WITHOUT_BROKER):
+        result = services.collect(shard)
+        if result != "worked" or offered(shard):
+            return result
+    return "worked"
 
 
 def offer(shard: int) -> None:
-    collect.apply_async(args=(shard,), queue="collect", expires=30)
+    collect.apply_async(args=(shard,), queue="collect", expires=30, retry=False)
+
+
+def offered(shard: int) -> bool:
+    """Whether the broker took the offer."""
+    try:
+        offer(shard)
+    except OperationalError as error:
+        log.warning("the broker does not take the next shift", shard=shard, error=str(error))
+        return False
+    return True
 
 
 @shared_task(name="monitoring.tasks.compact_history", ignore_result=True)

@@ -180,7 +180,7 @@ async def outage_of_redis(here: Installation, web: stack.Part) -> tuple[float, P
             await until(socket, page, lambda message: message.get("source") == "lost")
             await asyncio.sleep(3)
         finally:
-            await asyncio.to_thread(here.redis.server.start)
+            here.redis.server.start()  # not in a thread: the program would end with it
         started, epoch = time.monotonic(), page.taken
         await until(socket, page, lambda message: message.get("source") == "ok")
         await until(socket, page, lambda _: page.taken > epoch)
