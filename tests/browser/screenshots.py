@@ -13,6 +13,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from tests import servers, stack
+from tests.browser import palette
 from tests.browser.conftest import NODE, PASSWORD, Look
 from tests.servers import ROOT, Server
 
@@ -75,6 +76,10 @@ def main() -> None:
                 pictures(context.new_page(), url, look, first)
                 first = False
                 context.close()
+        lender = browser.new_page()
+        for file in sorted(FOLDER.glob("*.png")):
+            palette.shrink(lender, file)
+            print(f"  {file.relative_to(ROOT)}  {file.stat().st_size // 1024} KiB")
         browser.close()
 
 
@@ -104,7 +109,6 @@ def save(page: Page, name: str, look: Look) -> None:
     """One picture of the screen, not of the whole page: a wall shows no more."""
     file = FOLDER / f"{name}-{look.name}.png"
     page.screenshot(path=str(file))
-    print(f"  {file.relative_to(ROOT)}  {file.stat().st_size // 1024} KiB")
 
 
 if __name__ == "__main__":
