@@ -91,6 +91,8 @@ def _reserved_amount(kubelet: Kubelet, resource: str) -> float | None:
 def _entry(kubelet: Kubelet, field: str, key: str, default: str) -> str:
     """The text of one key of a table setting. A table that was asked for replaces the default as a whole."""
     setting = kubelet.settings.get(field)
+    if setting is None and kubelet.unread:
+        raise quantity.QuantityError(f"{field} may be asked for in {kubelet.unread[0]}")
     if setting is None or setting.value is None:
         return default
     if not isinstance(setting.value, dict):

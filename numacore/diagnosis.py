@@ -24,7 +24,7 @@ def pinning(container: Container, kubelet: Kubelet | None, kind: Kind | None) ->
         return Reason("pinned", {"cpus": len(container.exclusive)})
     if not container.kubernetes:
         return Reason("plain-cpuset" if kind == "narrowed" else "plain")
-    if kubelet is None or not kubelet.present:
+    if kubelet is None or not kubelet.present or kubelet.cpu_policy is None:
         return Reason("unknown-kubelet")
     if kubelet.cpu_policy != "static":
         return Reason("policy-none", {"policy": kubelet.cpu_policy})
@@ -51,6 +51,8 @@ def remote_memory(
         return None
     if not container.kubernetes or kubelet is None or not kubelet.present:
         return Reason("memory-first-touch")
+    if kubelet.memory_policy is None:
+        return None
     if kubelet.memory_policy != "Static":
         return Reason("memory-manager-none", {"policy": kubelet.memory_policy})
     if container.memory_blocks:

@@ -42,17 +42,18 @@ def reserved_cpus(topology: Topology, kubelet: Kubelet | None) -> CpuSet | None:
         return EMPTY
     if kubelet.allocatable_cpus:
         return topology.online - kubelet.allocatable_cpus
-    if listed := kubelet.asked("reservedSystemCPUs", ""):
+    listed = kubelet.asked("reservedSystemCPUs", "")
+    if listed:
         try:
             return CpuSet.parse(listed)
         except CpuSetError:
             return None
-    return None if kubelet.asked("cpuManagerPolicy", "none") == "static" else EMPTY
+    return EMPTY if listed is not None and kubelet.asked("cpuManagerPolicy", "none") == "none" else None
 
 
 def pinnable_cpus(topology: Topology, kubelet: Kubelet | None, reserved: CpuSet | None) -> CpuSet | None:
     """CPUs that may become exclusive: none unless the static CPU manager runs. None = unknown."""
-    if kubelet is None or not kubelet.present:
+    if kubelet is None or not kubelet.present or kubelet.cpu_policy is None:
         return None
     if kubelet.cpu_policy != "static":
         return EMPTY

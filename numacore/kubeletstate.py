@@ -68,6 +68,8 @@ class Kubelet(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     version: str | None = None
     settings: dict[str, Setting] = {}
     """By field name of KubeletConfiguration v1beta1, only what is asked for."""
+    unread: tuple[str, ...] = ()
+    """Files that may ask for more and could not be read: what nobody else asks for is then unknown."""
     config_path: str | None = None
     drop_in_dir: str | None = None
     allocatable_cpus: CpuSet | None = None
@@ -78,17 +80,19 @@ class Kubelet(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     stale_since: float | None = None
     """When the PodResources socket last answered, seconds since 1970, if it fails now and its last answer is shown."""
 
-    def asked(self, field: str, default: str) -> str:
-        """A text setting as asked for, or the kubelet's default where nobody asks."""
+    def asked(self, field: str, default: str) -> str | None:
+        """A text setting as asked for, the kubelet's default where nobody asks, None where nobody can say."""
         setting = self.settings.get(field)
-        return setting.value if setting and isinstance(setting.value, str) and setting.value else default
+        if setting and isinstance(setting.value, str) and setting.value:
+            return setting.value
+        return None if self.unread and setting is None else default
 
     @property
-    def cpu_policy(self) -> str:
-        """The CPU manager's policy: in force by its state file, else as asked for."""
+    def cpu_policy(self) -> str | None:
+        """The CPU manager's policy: in force by its state file, else as asked for; None = unknown."""
         return self.cpu_state.policy if self.cpu_state else self.asked("cpuManagerPolicy", "none")
 
     @property
-    def memory_policy(self) -> str:
-        """The memory manager's policy: in force by its state file, else as asked for."""
+    def memory_policy(self) -> str | None:
+        """The memory manager's policy: in force by its state file, else as asked for; None = unknown."""
         return self.memory_state.policy if self.memory_state else self.asked("memoryManagerPolicy", "None")

@@ -73,14 +73,17 @@ class ContainerReport(msgspec.Struct, frozen=True):
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """The kubelet's placement settings as asked for, and the CPU and memory managers' that are in force."""
+    """The kubelet's placement settings as asked for, and the CPU and memory managers' that are in force.
 
-    topology: str
-    scope: str
+    None = a file that may ask for it cannot be read.
+    """
+
+    topology: str | None
+    scope: str | None
     topology_options: dict[str, str]
-    cpu: str
+    cpu: str | None
     cpu_options: dict[str, str]
-    memory: str
+    memory: str | None
     cpu_in_force: str | None
     memory_in_force: str | None
     contradictions: tuple[Reason, ...]
@@ -249,9 +252,9 @@ def _policy(kubelet: Kubelet | None) -> Policy | None:
     cpu_now = kubelet.cpu_state.policy if kubelet.cpu_state else None
     memory_now = kubelet.memory_state.policy if kubelet.memory_state else None
     found = []
-    if cpu_now is not None and cpu_now != cpu:
+    if cpu_now is not None and cpu is not None and cpu_now != cpu:
         found.append(Reason("cpu-policy-differs", {"asked": cpu, "in_force": cpu_now}))
-    if memory_now is not None and memory_now != memory:
+    if memory_now is not None and memory is not None and memory_now != memory:
         found.append(Reason("memory-policy-differs", {"asked": memory, "in_force": memory_now}))
     return Policy(
         topology=kubelet.asked("topologyManagerPolicy", "none"),

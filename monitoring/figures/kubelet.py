@@ -56,13 +56,18 @@ def rows(kubelet: Kubelet, policy: Policy | None) -> list[Row]:
     if policy is not None:
         force = {"cpuManagerPolicy": policy.cpu_in_force, "memoryManagerPolicy": policy.memory_in_force}
     return [
-        row(field, kubelet.settings.get(field), force.get(field), told=field in force)
+        row(
+            field, kubelet.settings.get(field), force.get(field), told=field in force, read=not kubelet.unread
+        )
         for field in [*FIELDS, *others]
     ]
 
 
-def row(field: str, setting: Setting | None, in_force: str | None, *, told: bool) -> Row:
+def row(field: str, setting: Setting | None, in_force: str | None, *, told: bool, read: bool) -> Row:
+    """`read` false = a file that may ask for it cannot be read: what nobody else asks for is unknown."""
     text, default = FIELDS.get(field, ("", ""))
+    if setting is None and not read:
+        return Row(field, text, "?", _("unknown"), "", told, in_force or "", differs=False)
     asked = shown(setting.value) if setting else default
     source = setting.source if setting else "default"
     where = (setting.where or "") if setting else ""

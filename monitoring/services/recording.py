@@ -107,10 +107,10 @@ def _policies(policy: Policy | None) -> dict[str, str]:
     if policy is None:
         return dict.fromkeys(("topology_policy", "topology_scope", "cpu_policy", "memory_policy"), "")
     return {
-        "topology_policy": policy.topology[:64],
-        "topology_scope": policy.scope[:64],
-        "cpu_policy": (policy.cpu_in_force or policy.cpu)[:64],
-        "memory_policy": (policy.memory_in_force or policy.memory)[:64],
+        "topology_policy": (policy.topology or "")[:64],
+        "topology_scope": (policy.scope or "")[:64],
+        "cpu_policy": (policy.cpu_in_force or policy.cpu or "")[:64],
+        "memory_policy": (policy.memory_in_force or policy.memory or "")[:64],
     }
 
 

@@ -16,7 +16,7 @@ from numaagent.exporter import families as f
 from numaagent.exporter.exposition import Family, Value, block, labels
 from numaagent.exporter.node import VERSION, Interval, Node, Reading
 from numaagent.readers.cputimes import MODES
-from numacore.report import ContainerReport
+from numacore.report import ContainerReport, Policy
 from numacore.usage import TICK, MemoryUse
 from numacore.workload import Cross
 
@@ -72,7 +72,7 @@ def _figures(node: str, interval: Interval, openmetrics: bool) -> str:
         for each in report.numa
         for state, count in sorted(each.owners.items())
     )
-    policy = {"policy": report.policy.topology, "scope": report.policy.scope} if report.policy else {}
+    policy = _policy(report.policy)
     parts = [
         block(f.CPU_USAGE, ((text, value) for text, value in busy if value is not None), openmetrics),
         block(f.CPUS, owners, openmetrics),
@@ -85,6 +85,13 @@ def _figures(node: str, interval: Interval, openmetrics: bool) -> str:
         block(f.LAST_READING, [(labels({"node": node}), interval.reading.taken)], openmetrics),
     ]
     return "".join(parts)
+
+
+def _policy(policy: Policy | None) -> dict[str, str]:
+    """Labels of the topology manager's policy; none where it is unknown."""
+    if policy is None or policy.topology is None or policy.scope is None:
+        return {}
+    return {"policy": policy.topology, "scope": policy.scope}
 
 
 def _named(node: str, containers: tuple[ContainerReport, ...]) -> dict[str, ContainerReport]:

@@ -7,8 +7,9 @@ import msgspec
 from numaagent.config import Roots
 from numaagent.readers import kubeletconfig, kubeletprocess, podresources, statefiles
 from numaagent.readers.files import Files
+from numaagent.readers.kubeletconfig import Asked
 from numaagent.readers.podresources import PodResources
-from numacore.kubeletstate import CpuManagerState, Kubelet, MemoryManagerState, Setting
+from numacore.kubeletstate import CpuManagerState, Kubelet, MemoryManagerState
 
 SEARCH_PERIOD = 60.0
 """Seconds between searches for the kubelet's process: one looks at every process of the node."""
@@ -31,7 +32,7 @@ class Reader:
         self._finder = kubeletprocess.Finder(files, roots)
         self._searched: float | None = None
         self._flags: dict[str, str] | None = None
-        self._settings: tuple[object, dict[str, Setting]] = (None, {})
+        self._settings: tuple[object, Asked] = (None, Asked({}, ()))
         self._cpu: tuple[object, CpuManagerState | None] = (None, None)
         self._memory: tuple[object, MemoryManagerState | None] = (None, None)
 
@@ -69,9 +70,11 @@ class Reader:
             flags.get("config") or f"{self._shown(folder)}/config.yaml"
         )
         drop_ins = self._roots.at(flags["config-dir"]) if "config-dir" in flags else None
+        asked = self._asked(path, drop_ins)
         return Kubelet(
             present=True,
-            settings=self._asked(path, drop_ins, flags),
+            settings=asked.settings,
+            unread=asked.unread,
             config_path=self._shown(path),
             drop_in_dir=flags.get("config-dir"),
             allocatable_cpus=resources.allocatable_cpus if resources else None,
@@ -81,13 +84,18 @@ class Reader:
             stale_since=self._client.stale_since,
         )
 
-    def _asked(self, path: str, drop_ins: str | None, flags: dict[str, str]) -> dict[str, Setting]:
-        source = self._files.reader("kubelet")
+    def _asked(self, path: str, drop_ins: str | None) -> Asked:
+        source, flags = self._files.reader("kubelet"), self._flags
         names = sorted(source.names(drop_ins)) if drop_ins else []
         places = [path, *(f"{drop_ins}/{name}" for name in names)]
-        key = (path, drop_ins, tuple(flags.items()), tuple((place, source.state(place)) for place in places))
+        key = (
+            path,
+            drop_ins,
+            None if flags is None else tuple(flags.items()),
+            tuple((place, source.state(place)) for place in places),
+        )
         if key != self._settings[0]:
-            required = "config" in flags or self._roots.kubelet_config is not None
+            required = "config" in (flags or {}) or self._roots.kubelet_config is not None
             found = kubeletconfig.read(self._files, self._roots, path, drop_ins, flags, required=required)
             self._settings = (key, found)
         return self._settings[1]

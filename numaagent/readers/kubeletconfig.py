@@ -7,6 +7,7 @@ whole table except feature gates, which merge (kubelet cmd/kubelet/app/server.go
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal, NamedTuple
 
 from numaagent.config import Roots
 from numaagent.readers import yamlfile
@@ -17,26 +18,60 @@ NOT_SETTINGS = ("apiVersion", "kind", "staticPodURLHeader")
 """Left out: what the document is, and headers that may hold a password."""
 
 
+class Asked(NamedTuple):
+    """Every setting that somebody asked for, by its field, and the places that may ask for more and cannot be read."""
+
+    settings: dict[str, Setting]
+    unread: tuple[str, ...]
+
+
 def read(
-    files: Files, roots: Roots, path: str, drop_ins: str | None, flags: dict[str, str], *, required: bool
-) -> dict[str, Setting]:
-    """Every setting that somebody asked for, by its field of KubeletConfiguration v1beta1."""
+    files: Files,
+    roots: Roots,
+    path: str,
+    drop_ins: str | None,
+    flags: dict[str, str] | None,
+    *,
+    required: bool,
+) -> Asked:
+    """What is asked for by file, drop-ins and flags. `flags` None = the kubelet's command line is not to be seen."""
     source = files.reader("kubelet-config")
     found: dict[str, Setting] = {}
-    _merge(found, _table(source, path, required), "file", roots.shown(path))
+    unread: list[str] = []
+    # A kubelet without --config reads no file at all; where its flags are unknown it may read this one.
+    _file(found, unread, source, roots, path, "file", required=required, matters=required or flags is None)
     if drop_ins is not None:
         names = (name for name in source.names(drop_ins, required=True) if name.endswith(".conf"))
         for name in sorted(names):
-            place = f"{drop_ins}/{name}"
-            _merge(found, _table(source, place, True), "drop-in", roots.shown(place))
-    for name, text in flags.items():
+            _file(found, unread, source, roots, f"{drop_ins}/{name}", "drop-in", required=True, matters=True)
+    for name, text in (flags or {}).items():
         if name in FLAGS:
             _flag(found, source, name, text)
-    return found
+    return Asked(found, tuple(unread))
 
 
-def _table(source: Source, path: str, required: bool) -> dict[str, object]:
-    table = yamlfile.table(source, path, required=required) or {}
+def _file(
+    found: dict[str, Setting],
+    unread: list[str],
+    source: Source,
+    roots: Roots,
+    path: str,
+    kind: Literal["file", "drop-in"],
+    *,
+    required: bool,
+    matters: bool,
+) -> None:
+    table = _table(source, path, required)
+    if table is not None:
+        _merge(found, table, kind, roots.shown(path))
+    elif matters:
+        unread.append(roots.shown(path))
+
+
+def _table(source: Source, path: str, required: bool) -> dict[str, object] | None:
+    table = yamlfile.table(source, path, required=required)
+    if table is None:
+        return None
     return {
         _printable(name): _plain(value)
         for name, value in table.items()
@@ -62,12 +97,14 @@ def _printable(text: str) -> str:
     return text.replace("\0", "").encode(errors="replace").decode()
 
 
-def _merge(found: dict[str, Setting], table: dict[str, object], source: str, where: str) -> None:
+def _merge(
+    found: dict[str, Setting], table: dict[str, object], source: Literal["file", "drop-in"], where: str
+) -> None:
     for name, value in table.items():
         before = found.get(name)
         if before is not None and isinstance(before.value, dict) and isinstance(value, dict):
             value = {**before.value, **value}
-        found[name] = Setting(value, "drop-in" if source == "drop-in" else "file", where)
+        found[name] = Setting(value, source, where)
 
 
 def _flag(found: dict[str, Setting], source: Source, name: str, text: str) -> None:

@@ -123,6 +123,34 @@ def test_it_says_that_a_named_file_is_missing(look: Look) -> None:
     assert [(p.what, p.cause) for p in found.problems if p.reader == "kubelet-config"] == [
         ("/etc/nowhere.yaml", "it does not exist")
     ]
+    assert found.kubelet.unread == ("/etc/nowhere.yaml",)
+    assert found.kubelet.cpu_policy is None
+
+
+def test_a_kubelet_without_a_file_asks_by_flags_alone(look: Look) -> None:
+    kubelet = look(process("--topology-manager-policy=restricted")).kubelet
+    assert kubelet.unread == ()
+    assert kubelet.asked("topologyManagerPolicy", "none") == "restricted"
+    assert kubelet.cpu_policy == "none"
+
+
+@pytest.mark.parametrize("file", ["", "var/lib/kubelet/config.yaml = {broken"])
+def test_where_neither_flags_nor_file_are_to_be_seen_nobody_knows(look: Look, file: str) -> None:
+    kubelet = look(f"var/lib/kubelet/pods/\n{file}\n").kubelet
+    assert kubelet.present is True
+    assert kubelet.unread == ("/var/lib/kubelet/config.yaml",)
+    assert kubelet.asked("topologyManagerPolicy", "none") is None
+
+
+def test_a_broken_drop_in_leaves_open_what_it_may_ask_for(look: Look) -> None:
+    found = look(
+        FILE
+        + process("--config-dir=/etc/k.d", "--config=/var/lib/kubelet/config.yaml")
+        + "etc/k.d/1.conf = {broken\n"
+    )
+    assert found.kubelet.unread == ("/etc/k.d/1.conf",)
+    assert found.kubelet.cpu_policy == "static"
+    assert found.kubelet.asked("topologyManagerPolicy", "none") is None
 
 
 def test_it_knows_a_machine_without_a_kubelet(look: Look) -> None:

@@ -22,6 +22,10 @@ from tests.servers import ROOT
 
 NODE = "sys/devices/system/node"
 WHO = {"node": "n", "namespace": "shop", "pod": "web-0", "container": "web"}
+CONFIG = """
+var/lib/kubelet/config.yaml <<
+	kind: KubeletConfiguration
+"""
 MEMORY = f"""
 {NODE}/node[0-1]/meminfo <<
 	Node 0 MemTotal: 100 kB
@@ -74,7 +78,7 @@ class Metrics:
 @pytest.fixture
 def measured(open_node: Open, tmp_path: Path) -> Metrics:
     """Two readings 10 s apart: CPUs 0 to 3 and 4 to 7 a quarter busy."""
-    root = trees.build(SYSTEMD_V2 + NAMES + STATE + MEMORY + PAGES, tmp_path)
+    root = trees.build(SYSTEMD_V2 + NAMES + STATE + CONFIG + MEMORY + PAGES, tmp_path)
     (root / "proc" / "stat").write_text(stat(1000, 1000))
     node = open_node(root, NODE_NAME="n")
     node.adopt(node.survey(100, 0))

@@ -112,3 +112,10 @@ def test_memory_of_a_part_of_the_nodes_is_unknown(memory: dict[int, int | None])
     assert found is not None
     assert found.allocatable is None
     assert found.share is None
+
+
+def test_what_an_unreadable_file_may_reserve_is_unknown() -> None:
+    known = Facts(topology=machines.TWO, kubelet=Kubelet(present=True, unread=("f",)))
+    found = allocation.cpu(known)
+    assert found is not None
+    assert found.allocatable is None

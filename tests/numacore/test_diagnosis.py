@@ -10,6 +10,7 @@ from numacore.workload import QOS, Container, Cross, Kind, Max, MemoryBlock
 
 STATIC = Kubelet(present=True, cpu_state=CpuManagerState("static", CpuSet(), {}))
 NONE = Kubelet(present=True, cpu_state=CpuManagerState("none", CpuSet(), {}))
+UNREAD = Kubelet(present=True, unread=("/var/lib/kubelet/config.yaml",))
 MANAGED = Kubelet(present=True, memory_state=MemoryManagerState("Static", {}, {}, {}))
 
 
@@ -31,6 +32,7 @@ def pod(
         (pod(), None, "floating", Reason("unknown-kubelet")),
         (pod(), Kubelet(), "floating", Reason("unknown-kubelet")),
         (pod(), NONE, "floating", Reason("policy-none", {"policy": "none"})),
+        (pod(), UNREAD, "floating", Reason("unknown-kubelet")),
         (pod(qos=None), STATIC, "floating", Reason("unknown-qos")),
         (pod(qos="Burstable"), STATIC, "floating", Reason("qos", {"qos": "Burstable"})),
         (pod(qos="BestEffort"), STATIC, "floating", Reason("qos", {"qos": "BestEffort"})),
@@ -57,6 +59,7 @@ def managed(*numa: tuple[int, ...]) -> Container:
         (pod(), MANAGED, ("cpu", "device"), None),
         (pod(), None, ("memory",), Reason("memory-first-touch")),
         (Container(id="c", kubernetes=False), MANAGED, ("memory",), Reason("memory-first-touch")),
+        (pod(), UNREAD, ("memory",), None),
         (pod(), NONE, ("cpu", "memory"), Reason("memory-manager-none", {"policy": "None"})),
         (pod(), MANAGED, ("memory",), Reason("memory-not-managed")),
         (managed((0, 1)), MANAGED, ("memory",), Reason("memory-group")),

@@ -60,6 +60,9 @@ def test_exclusive_cpus(kubelet: Kubelet | None, containers: list[Container], ex
         (Kubelet(present=True, allocatable_cpus=CpuSet()), ""),
         (Kubelet(present=True, settings={"reservedSystemCPUs": Setting("0,4", "file")}), "0,4"),
         (Kubelet(present=True, settings={"reservedSystemCPUs": Setting("rubbish", "file")}), None),
+        # a file that may reserve some cannot be read
+        (Kubelet(present=True, unread=("f",)), None),
+        (Kubelet(present=True, unread=("f",), allocatable_cpus=CpuSet.parse("1-7")), "0"),
         # the static policy takes CPUs and does not say which
         (Kubelet(present=True, settings={"cpuManagerPolicy": Setting("static", "file")}), None),
     ],
@@ -77,6 +80,8 @@ def test_reserved_cpus(kubelet: Kubelet | None, expected: str | None) -> None:
         (Kubelet(present=True, cpu_state=state()), "0", "1-7"),
         (Kubelet(present=True, cpu_state=state()), None, None),
         (Kubelet(present=True, cpu_state=state("none")), "0", ""),
+        (Kubelet(present=True, unread=("f",)), "0", None),
+        (Kubelet(present=True, unread=("f",), cpu_state=state("none")), "0", ""),
     ],
 )
 def test_cpus_that_may_become_exclusive(

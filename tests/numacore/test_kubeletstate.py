@@ -24,6 +24,17 @@ def test_a_text_setting_falls_back_to_the_kubelets_default(settings: dict[str, S
     assert Kubelet(settings=settings).asked("topologyManagerPolicy", "none") == answer
 
 
+def test_where_a_file_cannot_be_read_only_what_others_ask_for_is_known() -> None:
+    kubelet = Kubelet(
+        present=True,
+        settings={"cpuManagerPolicy": Setting("static", "flag", "--cpu-manager-policy")},
+        unread=("/etc/kubernetes/kubelet.yaml",),
+    )
+    assert kubelet.cpu_policy == "static"
+    assert kubelet.memory_policy is None
+    assert kubelet.asked("topologyManagerPolicy", "none") is None
+
+
 @pytest.mark.parametrize(
     ("state", "asked", "policy"),
     [

@@ -194,6 +194,15 @@ def test_the_policy_and_what_contradicts_it() -> None:
     )
 
 
+def test_a_policy_that_nobody_can_read_is_unknown_and_contradicts_nothing() -> None:
+    unread = msgspec.structs.replace(KUBELET, settings={}, unread=("/var/lib/kubelet/config.yaml",))
+    policy = node_report(changed(kubelet=unread)).policy
+    assert policy is not None
+    assert (policy.topology, policy.scope, policy.cpu, policy.memory) == (None,) * 4
+    assert (policy.cpu_in_force, policy.memory_in_force) == ("static", "None")
+    assert policy.contradictions == ()
+
+
 def test_cpu_time_by_numa_node_beats_an_even_split() -> None:
     times: dict[int, tuple[int | None, ...]] = {0: (0, 90, 0), 1: (0, 10, None)}
     columns = ContainerUse(cpu_time=(1, 2, 3), memory=(), pages={}, cpu_time_by_numa=times)
