@@ -26,7 +26,7 @@ from tests.monitoring import exporters
 from tests.monitoring.browser import Page
 
 PASSWORD = "a-password-for-tests-only"
-SECONDS = 40.0
+SECONDS = 60.0
 pytestmark = pytest.mark.timeout(300)
 
 
@@ -162,7 +162,7 @@ def test_it_keeps_samples_while_postgresql_is_away_and_writes_them_after(here: I
 def test_it_is_live_again_within_seconds_after_redis_came_back_empty(here: Installation) -> None:
     with working(here), stack.web(here.folder, here.surroundings) as web:
         took, page = asyncio.run(outage_of_redis(here, web))
-    assert took < 8
+    assert took < 15
     assert len(page.busy) >= 48
     assert not page.gap
 
