@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -19,7 +19,8 @@ def opened(visitor: Visitor, query: str = "", look: Look | None = None) -> Page:
 
 
 def query(page: Page) -> dict[str, str]:
-    return {key: values[0] for key, values in parse_qs(urlsplit(page.url).query).items()}
+    """The address as the page has it now; `page.url` lags behind it."""
+    return {key: values[0] for key, values in parse_qs(page.evaluate("location.search.slice(1)")).items()}
 
 
 def lit(page: Page) -> Locator:
