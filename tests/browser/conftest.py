@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
+from urllib.parse import parse_qs
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
@@ -44,6 +45,11 @@ class Look(NamedTuple):
 WIDE = Look("light", "en", 1280)
 LOOKS = [WIDE, Look("dark", "zh", 1280), Look("light", "zh", 390), Look("dark", "en", 390)]
 LOCALES = {"en": "en-US", "zh": "zh-CN"}
+
+
+def query(page: Page) -> dict[str, str]:
+    """The address as the page has it now; `page.url` lags behind it."""
+    return {key: values[0] for key, values in parse_qs(page.evaluate("location.search.slice(1)")).items()}
 
 
 @pytest.fixture(scope="session")

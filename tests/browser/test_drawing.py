@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import parse_qs
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import NODE, Look, Visitor
+from tests.browser.conftest import NODE, Look, Visitor, query
 
 PATH = f"/c/simulated/nodes/{NODE}/"
 
@@ -16,11 +15,6 @@ def opened(visitor: Visitor, query: str = "", look: Look | None = None) -> Page:
     page = visitor.open(f"{PATH}{query}", look or Look("light", "en", 1280))
     expect(page.locator(".nw-cpu").first).to_be_attached()
     return page
-
-
-def query(page: Page) -> dict[str, str]:
-    """The address as the page has it now; `page.url` lags behind it."""
-    return {key: values[0] for key, values in parse_qs(page.evaluate("location.search.slice(1)")).items()}
 
 
 def lit(page: Page) -> Locator:

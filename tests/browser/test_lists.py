@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import NODE, Visitor
+from tests.browser.conftest import NODE, Visitor, query
 
 CONTAINERS = "/c/simulated/containers/"
-
-
-def query(page: Page) -> dict[str, str]:
-    return {key: values[0] for key, values in parse_qs(urlsplit(page.url).query).items()}
 
 
 def test_a_filter_goes_to_the_address_and_to_the_export(visitor: Visitor, tmp_path: Path) -> None:
