@@ -3,6 +3,7 @@
 import signal
 from collections import Counter
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import settings
@@ -18,8 +19,13 @@ settings.load_profile("fixed")
 
 
 def pytest_configure() -> None:
-    # A run that is told to end stops its servers as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, told_to_end)
+
+
+def told_to_end(_signal: int, _frame: object) -> NoReturn:
+    """A run that is told to end stops its servers as Ctrl-C does; told twice, it ends at once."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    raise KeyboardInterrupt
 
 
 @pytest.fixture(scope="session")
