@@ -83,9 +83,14 @@ class OverviewTopic(Topic):
         self._changed = False
 
     def load(self, blocks: list[Cells], size: int) -> None:
-        """The whole state as the store has it."""
-        self._now = hot.planes(blocks, size)
-        self.taken = max([self.taken, *(block.taken for block in blocks)])
+        """The whole state as the store has it; where it is behind what was told already (it came back empty, or was
+        read just before), what it lacks stays as it was."""
+        before, self._now = self._now, hot.planes(blocks, max(size, len(self._now.busy)))
+        newest = max((block.taken for block in blocks), default=0.0)
+        if newest < self.taken:
+            _fill(self._now.pinned, before.pinned)
+            _fill(self._now.busy, before.busy)
+        self.taken = max(self.taken, newest)
         self.loaded = True
         self._start()
 
@@ -202,6 +207,12 @@ def _unknown(size: int) -> Planes:
 
 def _copy(planes: Planes) -> Planes:
     return Planes(planes.pinned.copy(), planes.busy.copy())
+
+
+def _fill(plane: NDArray[np.uint8], older: NDArray[np.uint8]) -> None:
+    """Puts older cells where nothing is known."""
+    part = plane[: len(older)]
+    np.copyto(part, older, where=part == hot.UNKNOWN)
 
 
 def _longer(plane: NDArray[np.uint8], more: int) -> NDArray[np.uint8]:

@@ -183,7 +183,7 @@ async def outage_of_redis(here: Installation, web: stack.Part) -> tuple[float, P
             here.redis.server.start()  # not in a thread: the program would end with it
         started, epoch = time.monotonic(), page.taken
         await until(socket, page, lambda message: message.get("source") == "ok")
-        await until(socket, page, lambda _: page.taken > epoch)
+        await until(socket, page, lambda _: page.taken > epoch and len(page.busy) >= 48)
         return time.monotonic() - started, page
 
 
