@@ -95,6 +95,6 @@ def layout(metric: str, *, several: bool) -> dict[str, Any]:
         "legend": {"orientation": "h", "y": -0.18},
         "margin": {"l": 58, "r": 12, "t": 8, "b": 36},
         "hovermode": "x unified",
-        "xaxis": {"type": "date"},
+        "xaxis": {"type": "date", "tickformat": "%H:%M\n%Y-%m-%d"},
         "yaxis": axis,
     }
