@@ -38,7 +38,7 @@ export class Live {
     setInterval(() => this.tick(), 1000);
     document.addEventListener("visibilitychange", () => this.visibility());
     window.addEventListener("online", () => this.again(0));
-    window.addEventListener("pagehide", () => this.socket?.close());
+    window.addEventListener("pagehide", () => this.leave());
   }
 
   connect() {
@@ -88,6 +88,11 @@ export class Live {
   again(pause) {
     if (this.socket?.readyState === WebSocket.OPEN || this.timer) return;
     this.timer = setTimeout(() => this.connect(), pause);
+  }
+
+  /** A page that goes lets its connection go too; one that is only being made goes by itself. */
+  leave() {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.close();
   }
 
   visibility() {
