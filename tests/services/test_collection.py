@@ -239,5 +239,10 @@ def test_it_behaves_on_postgresql_as_on_sqlite(here: Installation) -> None:
     names = ("identity", "recording", "history", "leases", "housekeeping", "overview")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reuse-db"]
     command += [f"tests/monitoring/test_{name}.py" for name in names]
-    done = subprocess.run(command, cwd=servers.ROOT, env=here.surroundings, capture_output=True, text=True)
+    surroundings = stack.environment(
+        NUMAWEB_DATABASE_URL=here.postgres.url,
+        NUMAWEB_SECRET_KEY=here.surroundings["NUMAWEB_SECRET_KEY"],
+        NUMAWEB_STATE_DIR=str(here.folder),
+    )
+    done = subprocess.run(command, cwd=servers.ROOT, env=surroundings, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
