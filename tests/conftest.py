@@ -2,10 +2,12 @@
 
 import signal
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from django.utils import translation
 from hypothesis import settings
 
 from tests import servers
@@ -26,6 +28,13 @@ def told_to_end(_signal: int, _frame: object) -> NoReturn:
     """A run that is told to end stops its servers as Ctrl-C does; told twice, it ends at once."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     raise KeyboardInterrupt
+
+
+@pytest.fixture(autouse=True)
+def language() -> Iterator[None]:
+    """A page that was asked for in Chinese leaves its language to the thread, and so to the next test."""
+    with translation.override("en"):
+        yield
 
 
 @pytest.fixture(scope="session")
