@@ -41,7 +41,7 @@ AUTHENTICATION = {
     },
 }
 TAGS = ("endpoints", "nodes", "containers", "clusters")
-PARTIAL = {"NodeRow", "ContainerRow"}
+PARTIAL = {"AuditRow", "ContainerRow", "EndpointRow", "EventRow", "NodeRow"}
 """Rows of which `fields` may choose some."""
 
 

@@ -125,3 +125,18 @@ def test_the_document_names_units_and_ways_to_sign_in(as_viewer: Client, db: Non
     post = found["paths"][f"{ROOT}clusters/"]["post"]
     assert post["summary"] == "Adds a cluster (administrators)"
     assert {"201", "400", "403", "409"} <= post["responses"].keys()
+
+
+def test_rows_of_which_fields_may_be_chosen_require_none(as_viewer: Client, db: None) -> None:
+    document = as_viewer.get(f"{ROOT}schema/?format=json").json()
+    schemas = document["components"]["schemas"]
+    choosing = [
+        each["get"]
+        for each in document["paths"].values()
+        if "get" in each and any(one["name"] == "fields" for one in each["get"].get("parameters", []))
+    ]
+    assert len(choosing) >= 6
+    for operation in choosing:
+        page = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].split("/")[-1]
+        row = schemas[page]["properties"]["results"]["items"]["$ref"].split("/")[-1]
+        assert "required" not in schemas[row], row
