@@ -1,4 +1,8 @@
-"""Work in the background. Each task is one call of a service; arguments are plain ids."""
+"""Work in the background. Each task is one call of a service; arguments are plain ids.
+
+They are acknowledged before they run: one that is lost is offered again by the schedule within seconds, and a worker
+that holds no unacknowledged message survives the loss of its broker (kombu 5.7 ends it when it wants to restore one).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ SHIFTS_WITHOUT_BROKER = 10
 """After so many the task ends before its time limit does it, and beat offers the next one."""
 
 
-@shared_task(name="monitoring.tasks.start_shifts", ignore_result=True)
+@shared_task(name="monitoring.tasks.start_shifts", ignore_result=True, acks_late=False)
 def start_shifts() -> None:
     """Offers the shards that nobody seems to collect to whoever is free."""
     for shard in range(settings.NUMAWEB_COLLECT_SHARDS):
@@ -24,7 +28,7 @@ def start_shifts() -> None:
             offer(shard)
 
 
-@shared_task(name="monitoring.tasks.collect", ignore_result=True)
+@shared_task(name="monitoring.tasks.collect", ignore_result=True, acks_late=False)
 def collect(shard: int) -> str:
     """One shift over one shard. When it was worked to its end, the next one is offered at once.
 
@@ -51,13 +55,13 @@ def offered(shard: int) -> bool:
     return True
 
 
-@shared_task(name="monitoring.tasks.compact_history", ignore_result=True)
+@shared_task(name="monitoring.tasks.compact_history", ignore_result=True, acks_late=False)
 def compact_history() -> None:
     """Makes history compact."""
     services.compact_history(timezone.now())
 
 
-@shared_task(name="monitoring.tasks.forget", ignore_result=True)
+@shared_task(name="monitoring.tasks.forget", ignore_result=True, acks_late=False)
 def forget() -> None:
     """Removes what is too old."""
     services.forget(timezone.now())
