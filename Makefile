@@ -98,11 +98,11 @@ services:
 
 .PHONY: test
 test: env assets messages services ## everything that a commit must pass
-	@status=0
-	$(MAKE) lint || { status=$$?; $(call say,make lint failed (see above); the tests run all the same); }
-	$(call say,All tests)
-	$(BIN)/python -m pytest tests || status=$$?
-	exit $$status
+	@failed=
+	for part in lint test-unit test-services test-browser; do
+		$(MAKE) $$part || failed="$$failed $$part"
+	done
+	[ -z "$$failed" ] || { $(call say,Failed:$$failed); exit 1; }
 
 .PHONY: test-unit
 test-unit: env messages ## tests that need no service, in under a minute
