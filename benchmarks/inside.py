@@ -5,8 +5,6 @@ import json
 import os
 import sys
 import time
-import urllib.request
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,12 +22,9 @@ from django.contrib.auth.models import Group  # noqa: E402
 from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.http import HttpRequest  # noqa: E402
-from django.utils import timezone  # noqa: E402
 
 from monitoring import hot, live, services  # noqa: E402
 from monitoring.models import Cluster, Container, Endpoint, Node  # noqa: E402
-from monitoring.services import identity  # noqa: E402
-from numacore import wire  # noqa: E402
 
 NUMA = 8
 KNOWN_SECONDS = 240
@@ -95,34 +90,11 @@ def ticks(slug: str, nodes: int, share: float, period: float) -> None:
 
 
 def register(announced: Path) -> None:
-    """The endpoints of a simulated fleet and their nodes, as an installation knows them that has run for a while."""
+    """The endpoints of a simulated fleet, as somebody enters them who knows nothing but their addresses."""
     told = json.loads(announced.read_text())["exporters"]
-    with urllib.request.urlopen(f"{told[0]['url']}/v1/snapshot", timeout=30) as response:
-        snapshot = wire.decode(response.read())
-    machine = wire.decode_section(wire.Machine, bytes(snapshot.sections[wire.MACHINE].data or b""))
-    topology = identity.store_topology(machine.topology)
-    cluster = Cluster.objects.create(slug=SLUG, name="Bench", kind="simulated", cells=len(told) * NUMA)
-    now = timezone.now()
-    nodes = Node.objects.bulk_create(
-        Node(
-            cluster=cluster,
-            name=each["name"],
-            uid=f"{number + 1:032x}",
-            boot_id=str(uuid.UUID(int=number + 1)),
-            topology=topology,
-            slot=number * NUMA,
-            attributes=identity.attributes(machine),
-            first_seen=now,
-            last_seen=now,
-            numa_nodes=NUMA,
-            cpus=topology.cpus,
-            sockets=topology.sockets,
-        )
-        for number, each in enumerate(told)
-    )
+    cluster = Cluster.objects.create(slug=SLUG, name="Bench", kind="simulated")
     Endpoint.objects.bulk_create(
-        Endpoint(cluster=cluster, name=each["name"], url=each["url"], node=node, state="ok")
-        for each, node in zip(told, nodes, strict=True)
+        Endpoint(cluster=cluster, name=each["name"], url=each["url"]) for each in told
     )
 
 

@@ -1,9 +1,14 @@
-"""Which node speaks at an endpoint: new, known, replaced, renamed, returned, or claimed by two exporters."""
+"""Which node speaks at an endpoint: new, known, replaced, renamed, returned, or claimed by two exporters.
+
+Claims are settled one after the other in memory and written together: how many nodes arrive at once costs rows, not
+queries.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -11,7 +16,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from monitoring.models import Cluster, Endpoint, Node, NodeEvent, Topology
-from monitoring.services import leases
+from monitoring.services import leases, planes, topologies
+from monitoring.services.changes import COLUMNS, Changes
 from monitoring.services.leases import Tenure
 from monitoring.sources import failures
 from numacore import topology as core
@@ -19,8 +25,9 @@ from numacore.wire import Exporter, Machine
 
 Code = NodeEvent.Code
 OK = Endpoint.State.OK
-REUSE_AFTER = timedelta(hours=1)
-"""A gone node's place in the planes is given to another one after this."""
+KNOWN = ("cluster", "name", "topology__numa_nodes", *COLUMNS)
+Key = tuple[int, str]
+"""Cluster and name of a current node."""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -55,51 +62,94 @@ class ConflictError(Exception):
         self.remedy = remedy
 
 
+class _Verdict(msgspec.Struct, frozen=True):
+    """An `Identity` whose node may have no number yet."""
+
+    endpoint: int
+    node: Node | None = None
+    conflict: str = ""
+    fresh: bool = False
+
+
 def identify(claims: Sequence[Claim], now: datetime, tenure: Tenure | None = None) -> list[Identity]:
     """Finds or makes the node of each claim, in one transaction. Raises LeaseLostError."""
     with transaction.atomic():
         if tenure is not None:
             leases.fence(tenure)
         register = _Register(claims, now)
-        found = [register.settle(claim) for claim in claims]
-        NodeEvent.objects.bulk_create(register.events)
-    return found
+        verdicts = [register.settle(claim) for claim in claims]
+        register.write()
+    return [
+        Identity(each.endpoint, None, conflict=each.conflict)
+        if each.node is None
+        else Identity(each.endpoint, each.node.pk, each.node.slot, fresh=each.fresh)
+        for each in verdicts
+    ]
 
 
 class _Register:
-    """The nodes and endpoints that some claims are about, read in a few queries and kept up to date in between."""
+    """The nodes and endpoints that some claims are about, read in a few queries, decided in memory, then written."""
 
     def __init__(self, claims: Sequence[Claim], now: datetime) -> None:
         self.now = now
-        self.events: list[NodeEvent] = []
+        self._claims = claims
+        self._changes = Changes(now)
         self._topologies: dict[str, Topology] = {}
-        clusters = {claim.cluster for claim in claims}
-        names = {claim.exporter.node for claim in claims}
-        uids = {claim.uid for claim in claims} - {""}
-        nodes = Node.objects.select_related("topology").filter(cluster__in=clusters, gone_at=None)
-        self._nodes = {node.pk: node for node in nodes.filter(Q(name__in=names) | Q(uid__in=uids))}
-        wanted = Q(pk__in=[claim.endpoint for claim in claims]) | Q(node__in=list(self._nodes))
-        self._endpoints = {each.pk: each for each in Endpoint.objects.filter(wanted)}
+        self._gone: dict[tuple[int, str, str], Node] | None = None
+        wanted = sorted({claim.cluster for claim in claims})
+        # Whoever identifies waits here for other shards of the same cluster, and then sees what they wrote.
+        clusters = Cluster.objects.select_for_update(no_key=True).filter(pk__in=wanted).order_by("pk")
+        self._planes = {row.pk: planes.Planes(row, now) for row in clusters}
+        self._read_nodes(wanted)
+        self._read_endpoints()
 
-    def settle(self, claim: Claim) -> Identity:
+    # What is there -------------------------------------------------------------------------------------------
+
+    def _read_nodes(self, clusters: Sequence[int]) -> None:
+        names = {claim.exporter.node for claim in self._claims}
+        uids = {claim.uid for claim in self._claims} - {""}
+        known = Node.objects.filter(Q(name__in=names) | Q(uid__in=uids), cluster__in=clusters, gone_at=None)
+        self._named: dict[Key, Node] = {}
+        self._of_uid: defaultdict[Key, list[Node]] = defaultdict(list)
+        for node in known.select_related("topology").only(*KNOWN):
+            self._enter(node)
+
+    def _read_endpoints(self) -> None:
+        known = {node.pk: node for node in self._named.values()}
+        wanted = Q(pk__in=[claim.endpoint for claim in self._claims]) | Q(node__in=list(known))
+        self._endpoints = {each.pk: each for each in Endpoint.objects.filter(wanted)}
+        self._voices: defaultdict[Key, dict[int, Endpoint]] = defaultdict(dict)
+        self._speaks_for: dict[int, Key] = {}
+        for endpoint in self._endpoints.values():
+            if endpoint.node_id in known:
+                self._speak(endpoint, known[endpoint.node_id])
+
+    def _enter(self, node: Node) -> None:
+        self._named[_key(node)] = node
+        if node.uid:
+            self._of_uid[node.cluster_id, node.uid].append(node)
+
+    # Decisions -----------------------------------------------------------------------------------------------
+
+    def settle(self, claim: Claim) -> _Verdict:
         """Decides one claim."""
         endpoint = self._endpoints.get(claim.endpoint)
-        if endpoint is None:
-            return Identity(claim.endpoint, None, conflict="the endpoint was removed")
+        if endpoint is None or claim.cluster not in self._planes:
+            return _Verdict(claim.endpoint, conflict="the endpoint was removed")
         try:
             node, fresh = self._find(claim, endpoint)
         except ConflictError as verdict:
             return self._refuse(endpoint, verdict)
         changed = self._facts(node, claim)
         self._accept(endpoint, node)
-        return Identity(endpoint.pk, node.pk, node.slot, fresh=fresh or changed)
+        return _Verdict(endpoint.pk, node, fresh=fresh or changed)
 
     def _find(self, claim: Claim, endpoint: Endpoint) -> tuple[Node, bool]:
         """The node of a claim, and whether the lists changed. Raises ConflictError."""
         name, uid = claim.exporter.node, claim.uid
-        mine = [node for node in self._nodes.values() if node.cluster_id == claim.cluster]
-        named = next((node for node in mine if node.name == name), None)
-        twin = next((node for node in mine if uid and node.uid == uid and node.name != name), None)
+        named = self._named.get((claim.cluster, name))
+        twins = self._of_uid.get((claim.cluster, uid), []) if uid else []
+        twin = next((node for node in twins if node.name != name), None)
         if named is not None:
             self._unclaimed(named, endpoint, f"node {name}", failures.CLAIMED)
         if twin is not None:
@@ -108,7 +158,8 @@ class _Register:
             )
             self._leave(twin, Code.GONE, {"renamed": name})
         if named is not None and uid and not named.uid:
-            self._update(named, uid=uid)
+            self._changes.update(named, uid=uid)
+            self._of_uid[claim.cluster, uid].append(named)
         elif named is not None and uid and named.uid != uid:
             self._leave(named, Code.REPLACED, {"uid": uid})
             named = None
@@ -116,55 +167,60 @@ class _Register:
 
     def _unclaimed(self, node: Node, endpoint: Endpoint, what: str, remedy: str) -> None:
         """Raises if another exporter that answers has the node."""
-        for other in self._endpoints.values():
-            speaks = other.enabled and not other.conflict and other.state == OK
-            if other.node_id == node.pk and other.pk != endpoint.pk and speaks:
+        for other in self._voices[_key(node)].values():
+            if other.pk != endpoint.pk and other.enabled and not other.conflict and other.state == OK:
                 raise ConflictError(remedy, f"{other.url} speaks for {what} already")
 
-    def _refuse(self, endpoint: Endpoint, verdict: ConflictError) -> Identity:
+    def _refuse(self, endpoint: Endpoint, verdict: ConflictError) -> _Verdict:
         text = str(verdict)[:500]
         if endpoint.conflict != text:
-            self._write(endpoint, conflict=text, remedy=verdict.remedy, node_id=None, last_try=self.now)
-        return Identity(endpoint.pk, None, conflict=text)
+            self._silence(endpoint)
+            endpoint.conflict, endpoint.remedy = text, verdict.remedy
+            endpoint.node, endpoint.last_try = None, self.now
+            self._changes.refuse(endpoint)
+        return _Verdict(endpoint.pk, conflict=text)
 
     def _accept(self, endpoint: Endpoint, node: Node) -> None:
-        if endpoint.state == Endpoint.State.FAILING and endpoint.node_id == node.pk:
-            self._note(node, Code.OK, {})
-        if endpoint.conflict or endpoint.node_id != node.pk or endpoint.state != OK:
-            self._write(
-                endpoint,
-                node_id=node.pk,
-                conflict="",
-                state=OK,
-                error="",
-                remedy="",
-                failures=0,
-                last_ok=self.now,
-                last_try=self.now,
-            )
+        same = endpoint.node_id is not None and endpoint.node_id == node.pk
+        if endpoint.state == Endpoint.State.FAILING and same:
+            self._changes.note(node, Code.OK, {})
+        if endpoint.conflict or not same or endpoint.state != OK:
+            endpoint.conflict, endpoint.state = "", OK
+            self._silence(endpoint)
+            self._speak(endpoint, node)
+            self._changes.accept(endpoint, node)
+
+    def _speak(self, endpoint: Endpoint, node: Node) -> None:
+        self._speaks_for[endpoint.pk] = _key(node)
+        self._voices[_key(node)][endpoint.pk] = endpoint
+
+    def _silence(self, endpoint: Endpoint) -> None:
+        if (before := self._speaks_for.pop(endpoint.pk, None)) is not None:
+            del self._voices[before][endpoint.pk]
 
     def _arrive(self, claim: Claim) -> Node:
         """A node that is new, or that was gone and returned."""
         name, topology = claim.exporter.node, self._topology(claim.machine.topology)
-        node = Node.objects.filter(cluster=claim.cluster, name=name, uid=claim.uid).first()
+        node = self._gone_nodes().get((claim.cluster, name, claim.uid))
         code = Code.FIRST_SEEN if node is None else Code.RETURNED
         if node is None:
             node = Node(cluster_id=claim.cluster, name=name, uid=claim.uid, first_seen=self.now)
             node.boot_id = claim.exporter.boot_id or ""
-            node.attributes = attributes(claim.machine)
-        node.topology, node.last_seen, node.gone_at = topology, self.now, None
-        node.slot = place(claim.cluster, topology.numa_nodes, self.now)
-        node.numa_nodes, node.cpus, node.sockets = topology.numa_nodes, topology.cpus, topology.sockets
-        node.save()
-        self._nodes[node.pk] = node
-        self._note(node, code, {"version": claim.exporter.version})
+            node.attributes = topologies.attributes(claim.machine)
+            self._changes.add(node)
+        slot = self._planes[claim.cluster].place(topology.numa_nodes)
+        self._changes.update(node, last_seen=self.now, gone_at=None, slot=slot, **_of_topology(topology))
+        self._enter(node)
+        self._changes.note(node, code, {"version": claim.exporter.version})
         return node
 
     def _leave(self, node: Node, code: str, values: dict[str, Any]) -> None:
-        self._update(node, gone_at=self.now)
-        node.container_rows.all().delete()
-        del self._nodes[node.pk]
-        self._note(node, code, values)
+        self._changes.leave(node)
+        del self._named[_key(node)]
+        if node.uid:
+            self._of_uid[node.cluster_id, node.uid].remove(node)
+        self._gone_nodes()[node.cluster_id, node.name, node.uid] = node
+        self._changes.note(node, code, values)
 
     def _facts(self, node: Node, claim: Claim) -> bool:
         """Notes what of a known node changed: boot, topology, attributes. Whether the lists changed."""
@@ -172,83 +228,53 @@ class _Register:
         boot = claim.exporter.boot_id or ""
         if boot and boot != node.boot_id:
             if node.boot_id:
-                self._note(node, Code.REBOOTED, {})
+                self._changes.note(node, Code.REBOOTED, {})
             changes["boot_id"] = boot
         if node.topology_id != claim.machine.topology.hash:
             changes |= self._new_topology(node, claim)
-        if (beside := attributes(claim.machine)) != node.attributes:
+        if (beside := topologies.attributes(claim.machine)) != node.attributes:
             changes["attributes"] = beside
         if changes:
-            self._update(node, **changes)
+            self._changes.update(node, **changes)
         return "topology" in changes
 
     def _new_topology(self, node: Node, claim: Claim) -> dict[str, Any]:
-        topology = self._topology(claim.machine.topology)
-        self._note(node, Code.TOPOLOGY, {"before": node.topology_id, "after": topology.hash})
-        changes: dict[str, Any] = {
-            "topology": topology,
-            "numa_nodes": topology.numa_nodes,
-            "cpus": topology.cpus,
-            "sockets": topology.sockets,
-        }
-        if topology.numa_nodes != node.topology.numa_nodes:
-            changes["slot"] = place(claim.cluster, topology.numa_nodes, self.now)
+        before, topology = node.topology.numa_nodes, self._topology(claim.machine.topology)
+        self._changes.note(node, Code.TOPOLOGY, {"before": node.topology_id, "after": topology.hash})
+        changes = _of_topology(topology)
+        if topology.numa_nodes != before:
+            changes["slot"] = self._planes[claim.cluster].place(topology.numa_nodes)
         return changes
 
     def _topology(self, topology: core.Topology) -> Topology:
-        found = self._topologies.get(topology.hash)
-        if found is None:
-            found = self._topologies[topology.hash] = store_topology(topology)
-        return found
+        if not self._topologies:
+            self._topologies = topologies.store(claim.machine.topology for claim in self._claims)
+        return self._topologies[topology.hash]
 
-    def _update(self, node: Node, **changes: Any) -> None:
-        for name, value in changes.items():
-            setattr(node, name, value)
-        Node.objects.filter(pk=node.pk).update(**changes)
+    def _gone_nodes(self) -> dict[tuple[int, str, str], Node]:
+        """Nodes that are gone, of the names that somebody claims."""
+        if self._gone is None:
+            names = {claim.exporter.node for claim in self._claims}
+            gone = Node.objects.filter(name__in=names, cluster__in=list(self._planes), gone_at__isnull=False)
+            self._gone = {
+                (node.cluster_id, node.name, node.uid): node
+                for node in gone.select_related("topology").only(*KNOWN)
+            }
+        return self._gone
 
-    def _write(self, endpoint: Endpoint, **changes: Any) -> None:
-        for name, value in changes.items():
-            setattr(endpoint, name, value)
-        Endpoint.objects.filter(pk=endpoint.pk).update(**changes)
-
-    def _note(self, node: Node, code: str, values: dict[str, Any]) -> None:
-        self.events.append(NodeEvent(node_id=node.pk, at=self.now, code=code, values=values))
-
-
-def place(cluster: int, width: int, now: datetime) -> int:
-    """So many cells in the cluster's planes: those of a node of the same width that is long gone, or new ones."""
-    row = Cluster.objects.select_for_update().get(pk=cluster)
-    gone = Node.objects.filter(cluster=cluster, gone_at__lt=now - REUSE_AFTER, topology__numa_nodes=width)
-    if gone.exists():
-        taken = Node.objects.filter(cluster=cluster, gone_at=None).values("slot")
-        free = gone.exclude(slot__in=taken).order_by("slot").values_list("slot", flat=True).first()
-        if free is not None:
-            return free
-    Cluster.objects.filter(pk=cluster).update(cells=row.cells + width)
-    return row.cells
+    def write(self) -> None:
+        """All decisions."""
+        for cluster in self._planes.values():
+            cluster.write()
+        self._changes.write()
 
 
-def store_topology(topology: core.Topology) -> Topology:
-    """The row of a topology, made where it is the first of its kind."""
-    row, _ = Topology.objects.get_or_create(
-        hash=topology.hash,
-        defaults={
-            "document": msgspec.json.encode(topology, enc_hook=core.enc_hook),
-            "cpus": len(topology.cpus),
-            "numa_nodes": len(topology.nodes),
-            "sockets": len(topology.sockets),
-            "threads_per_core": topology.threads_per_core(),
-        },
-    )
-    return row
+def _key(node: Node) -> Key:
+    return (node.cluster_id, node.name)
 
 
-def attributes(machine: Machine) -> dict[str, Any]:
-    """What a machine has beside its topology, as it reads back from the database."""
-    found: dict[str, Any] = msgspec.json.decode(
-        msgspec.json.encode(machine.attributes, enc_hook=core.enc_hook)
-    )
-    return found
+def _of_topology(row: Topology) -> dict[str, Any]:
+    return {"topology": row, "numa_nodes": row.numa_nodes, "cpus": row.cpus, "sockets": row.sockets}
 
 
 def event(node: int, at: datetime, code: str, values: dict[str, Any]) -> None:

@@ -4,10 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
-from pytest_django import DjangoAssertNumQueries
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from monitoring.models import Cluster, Container, Endpoint, Node, NodeEvent, Topology
-from monitoring.services import identity
+from monitoring.services import planes
 from monitoring.services.identity import Claim, Identity, identify
 from numacore.cpuset import CpuSet
 from numacore.topology import Attributes, Cpu, NumaNode
@@ -176,7 +177,7 @@ def test_it_gives_the_cells_of_nodes_long_gone_to_new_ones(
     one(claim(endpoints[0], "n1", "m1"))
     one(claim(endpoints[1], "n2", "m2"))
     Node.objects.filter(name="n1").update(gone_at=START)
-    later = START + identity.REUSE_AFTER + timedelta(seconds=1)
+    later = START + planes.REUSE_AFTER + timedelta(seconds=1)
     assert one(claim(endpoints[2], "n3", "m3"), later).slot == 0
     cluster.refresh_from_db()
     assert cluster.cells == 4
@@ -188,11 +189,58 @@ def test_it_survives_an_endpoint_that_was_removed_meanwhile(endpoints: list[Endp
     assert one(gone).node is None
 
 
-def test_it_asks_a_bounded_number_of_questions(
-    cluster: Cluster, django_assert_max_num_queries: DjangoAssertNumQueries
-) -> None:
-    many = [Endpoint.objects.create(cluster=cluster, url=f"http://n{i}") for i in range(30)]
-    claims = [claim(each, f"n{i}", f"m{i}") for i, each in enumerate(many)]
+def many(cluster: Cluster, count: int, start: int = 0) -> list[Claim]:
+    numbers = range(start, start + count)
+    endpoints = [Endpoint.objects.create(cluster=cluster, url=f"http://n{i}") for i in numbers]
+    return [claim(each, f"n{i}", f"m{i}") for i, each in zip(numbers, endpoints, strict=True)]
+
+
+def questions(claims: list[Claim], now: datetime = START) -> int:
+    """Queries that it takes to settle them; every claim gets its node."""
+    with CaptureQueriesContext(connection) as asked:
+        found = identify(claims, now)
+    assert all(each.node is not None for each in found)
+    return len(asked)
+
+
+def test_it_asks_few_questions_however_many_nodes_arrive_at_once(cluster: Cluster) -> None:
+    identify(many(cluster, 1), START)  # the first of its kind also makes the topology
+    assert questions(many(cluster, 1, 1)) == questions(many(cluster, 20, 2))
+    assert Node.objects.count() == 22
+    slots = Node.objects.order_by("pk").values_list("slot", flat=True)
+    assert list(slots) == [2 * i for i in range(22)]
+    assert set(Endpoint.objects.values_list("node", "state")) == {
+        (node, "ok") for node in Node.objects.values_list("pk", flat=True)
+    }
+
+
+def test_it_asks_few_questions_however_many_nodes_return_or_were_replaced(cluster: Cluster) -> None:
+    claims = many(cluster, 44)
     identify(claims, START)
-    with django_assert_max_num_queries(6):
-        identify([msgspec.structs.replace(each) for each in claims], START)
+    Node.objects.filter(name__in=[f"n{i}" for i in range(22)]).update(gone_at=START)
+    assert questions(claims[:2]) == questions(claims[2:22])
+    others = [
+        msgspec.structs.replace(each, exporter=Exporter(each.exporter.node, f"new-{i}", "b1", "0.1"))
+        for i, each in enumerate(claims[22:])
+    ]
+    assert questions(others[:2]) == questions(others[2:])
+    assert Node.objects.filter(gone_at=None).count() == 44
+    assert set(NodeEvent.objects.values_list("code", flat=True)) == {"first-seen", "returned", "replaced"}
+
+
+def test_it_asks_few_questions_about_nodes_that_it_knows(cluster: Cluster) -> None:
+    claims = many(cluster, 30)
+    identify(claims, START)
+    assert questions([msgspec.structs.replace(each) for each in claims]) <= 6
+
+
+def test_it_settles_a_swap_of_two_machines_in_one_round(endpoints: list[Endpoint]) -> None:
+    identify([claim(endpoints[0], "n1", "m1"), claim(endpoints[1], "n2", "m2")], START)
+    Endpoint.objects.update(state="failing")
+    first, second = identify([claim(endpoints[0], "n2", "m1"), claim(endpoints[1], "n1", "m2")], START)
+    now = Node.objects.filter(gone_at=None).order_by("name")
+    assert [(node.name, node.uid, node.pk) for node in now] == [
+        ("n1", "m2", second.node),
+        ("n2", "m1", first.node),
+    ]
+    assert Node.objects.filter(gone_at=START).count() == 2

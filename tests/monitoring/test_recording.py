@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from monitoring import selectors, services
 from monitoring.models import Cluster, Container, Endpoint, Node, NodeEvent, Placement
-from monitoring.services import identity, recording
+from monitoring.services import recording, topologies
 from numacore.cpuset import CpuSet
 from numacore.facts import Facts
 from numacore.report import node_report
@@ -21,7 +21,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 @pytest.fixture
 def node() -> Node:
     cluster = Cluster.objects.create(slug="lab", name="Lab")
-    topology = identity.store_topology(facts().topology)
+    (topology,) = topologies.store([facts().topology]).values()
     return Node.objects.create(
         cluster=cluster, name="n1", uid="m1", topology=topology, slot=0, first_seen=START, last_seen=START
     )

@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 Duty = Callable[[], Coroutine[Any, Any, None]]
 
-IDENTIFY, REPORT = 50, 16
+IDENTIFY, REPORT = 500, 16
 """Nodes of one transaction."""
 REPORT_SHARE, FIRST_REPORT_SHARE = 0.3, 0.6
 """Of the time, at most, that goes into reports; the second while nodes wait for their first one."""
