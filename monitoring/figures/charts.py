@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-RANGES = {
+RANGES = {  # seconds
     "10m": 600,
     "30m": 1800,
     "1h": 3600,
@@ -51,14 +52,9 @@ class Series(Protocol):
     def values(self) -> Mapping[str, Sequence[float | None]]: ...
 
 
-def range_of(asked: str | None) -> str:
-    """A range that there is: the asked one, else the default."""
-    return asked if asked in RANGES else DEFAULT_RANGE
-
-
 def chart(metric: str, series: Series) -> dict[str, Any]:
-    """One metric over time."""
-    moments = [at.isoformat() for at in series.times]
+    """One metric over time, in the zone that pages show: Plotly draws a moment as it is written."""
+    moments = [timezone.localtime(at).isoformat() for at in series.times]
     lines = [line(place, key, moments, series.values[key], metric) for place, key in enumerate(series.values)]
     return {"data": lines, "layout": layout(metric, several=len(lines) > 1)}
 

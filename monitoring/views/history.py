@@ -1,8 +1,8 @@
-"""The history of one node as charts: asked for by the history tab, for a range that the address names."""
+"""The history of one node as charts: asked for by the history tab, for the stretch of time that the address names."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest, JsonResponse
@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from monitoring import selectors
 from monitoring.figures import charts
+from monitoring.forms import SpanForm
 from monitoring.selectors import Series
 from monitoring.views.node import NodeView
 
@@ -22,10 +23,15 @@ class History(NodeView):
     """Every chart of the tab. A source that fails is named, and what the own store has is shown instead."""
 
     def get(self, request: HttpRequest, **_kwargs: Any) -> JsonResponse:
-        end = timezone.now()
-        start = end - timedelta(seconds=charts.RANGES[charts.range_of(request.GET.get("range"))])
+        form = SpanForm(request.GET, timezone.now())
+        span = form.span()
+        if span is None:
+            return JsonResponse({"errors": form.errors}, status=HTTPStatus.BAD_REQUEST)
         node = self.row()
-        found = {metric: selectors.history(node, metric, start, end, MOST_POINTS) for metric in charts.TITLES}
+        found = {
+            metric: selectors.history(node, metric, span.start, span.end, MOST_POINTS)
+            for metric in charts.TITLES
+        }
         return JsonResponse({"charts": {metric: answer(metric, series) for metric, series in found.items()}})
 
 

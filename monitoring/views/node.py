@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 import yaml
@@ -16,7 +17,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from monitoring import selectors
+from monitoring import forms, selectors
 from monitoring.figures import charts, drawing, headlines, kubelet, sentences
 from monitoring.models import Node
 from monitoring.selectors import NodeState
@@ -37,6 +38,8 @@ TABS = {
 PARTS = {"topology": "picks", "containers": "containers"}
 PART_NAMES = ("said", *PARTS.values())
 DRAWN = ("topology", "distances", "containers")
+KEPT = ("container", "cpu", "refresh")
+"""Parameters of the address that choosing a time range leaves alone."""
 EVENTS_PER_PAGE = 50
 KINDS = ("exclusive", "narrowed", "floating", None)
 ORDERS: dict[str, Callable[[ContainerReport], tuple[Any, ...]]] = {
@@ -139,13 +142,16 @@ class NodePage(NodeView, ClusterPage):
         return {}
 
     def history(self) -> dict[str, Any]:
-        chosen = charts.range_of(self.request.GET.get("range"))
+        form = forms.SpanForm(self.request.GET, timezone.now())
+        span = form.span()
         path = reverse("history", kwargs={"cluster": self.cluster.slug, "node": self.state.node.name})
         return {
+            "form": form,
+            "span": span,
+            "kept": [(name, value) for name in KEPT if (value := self.request.GET.get(name))],
             "ranges": list(charts.RANGES),
-            "range": chosen,
             "metrics": charts.TITLES.items(),
-            "history_url": f"{path}?range={chosen}",
+            "history_url": f"{path}?{urlencode(span.query)}" if span else "",
         }
 
     @property

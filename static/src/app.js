@@ -9,7 +9,8 @@ import * as history from "./history.js";
 import * as keys from "./keys.js";
 import * as lists from "./lists.js";
 import * as node from "./node.js";
+import * as pace from "./pace.js";
 import * as refresh from "./refresh.js";
 import * as shades from "./shades.js";
 
-for (const part of [choice, keys, lists, refresh, shades, node, fleet, history, documents]) part.start();
+for (const part of [pace, choice, keys, lists, refresh, shades, node, fleet, history, documents]) part.start();

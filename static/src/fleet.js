@@ -4,6 +4,7 @@
 import { embedded, html, percent, perFrame } from "./dom.js";
 import { hideTip, showTip } from "./drawing/tip.js";
 import { Live } from "./live.js";
+import * as pace from "./pace.js";
 import { refreshAll } from "./refresh.js";
 import { t } from "./words.js";
 
@@ -305,9 +306,16 @@ export function start() {
   const data = embedded("fleet");
   const fleet = host && data ? new Fleet(host, data) : null;
   if (!place?.dataset.overview) return;
+  let stale = false;
+  const renew = () => {
+    if (stale) changed(fleet, host);
+    stale = false;
+  };
+  pace.watch(renew);
   const live = new Live(place.dataset.overview, {
     text: (message) => {
-      if (message.type === "inventory-changed" || message.type === "resync") changed(fleet, host);
+      if (message.type === "inventory-changed" || message.type === "resync") stale = true;
+      if (pace.following()) renew();
       return message.age;
     },
     binary: (buffer) => {

@@ -1,6 +1,7 @@
 // History charts: asked for from the server as plain figures, drawn by Plotly in the colours of the theme, kept fresh.
 
 import { html, perFrame } from "./dom.js";
+import * as pace from "./pace.js";
 
 const AGAIN = 10000; // milliseconds
 
@@ -29,7 +30,9 @@ class History {
     this.repaint = perFrame(() => this.paint());
     new MutationObserver(this.repaint).observe(document.documentElement, { attributeFilter: ["data-bs-theme"] });
     this.load();
-    setInterval(() => this.load(), AGAIN);
+    if ("over" in host.dataset) return; // the past does not change
+    setInterval(() => { if (pace.following()) this.load(); }, AGAIN);
+    pace.watch(() => this.load());
   }
 
   async load() {

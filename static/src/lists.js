@@ -1,6 +1,6 @@
 // Lists: the filter form and the export links follow the address, whatever changed it (a chip, a column, the form).
 
-const KEPT = ["sort", "per_page"];
+const KEPT = ["sort", "per_page", "refresh"];
 
 /** What the form asks for: no empty fields, and the order and size that the list has now. */
 function ask(event) {
@@ -18,6 +18,7 @@ function follow() {
   }
   query.delete("page");
   query.delete("per_page");
+  query.delete("refresh");
   for (const link of document.querySelectorAll("[data-export]")) link.search = query.toString();
 }
 

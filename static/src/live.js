@@ -2,6 +2,7 @@
 // grows and is spread at random, so that a thousand browsers do not return to a restarted server in the same moment.
 
 import { html } from "./dom.js";
+import * as pace from "./pace.js";
 import { t } from "./words.js";
 
 const FRESH = 5; // seconds of age that still count as live
@@ -37,6 +38,7 @@ export class Live {
     this.connect();
     setInterval(() => this.tick(), 1000);
     document.addEventListener("visibilitychange", () => this.visibility());
+    pace.watch(() => this.take());
     window.addEventListener("online", () => this.again(0));
     window.addEventListener("pagehide", () => this.leave());
   }
@@ -47,6 +49,7 @@ export class Live {
     this.socket = new WebSocket(this.url);
     this.socket.binaryType = "arraybuffer";
     this.last = performance.now();
+    this.awaiting = this.heard === null || pace.seconds() < Infinity; // the state that each connection begins with
     this.socket.addEventListener("message", (event) => this.message(event));
     this.socket.addEventListener("close", (event) => this.closed(event));
   }
@@ -55,13 +58,20 @@ export class Live {
     this.failures = 0;
     this.last = performance.now();
     if (event.data instanceof ArrayBuffer) {
-      this.fresh(this.handlers.binary(event.data));
+      this.figures(() => this.handlers.binary(event.data));
       return;
     }
     const message = JSON.parse(event.data);
     if (message.type === "closing") this.farewell = REASONS[message.reason];
     if (message.type === "refused") this.farewell = REASONS[message.code];
-    this.fresh(this.handlers.text(message));
+    if (message.type === "node") this.figures(() => this.handlers.text(message));
+    else this.fresh(this.handlers.text(message));
+  }
+
+  /** Figures that nobody waits for at this pace are not shown, and no more are wanted. */
+  figures(shown) {
+    if (pace.following() || this.awaiting) this.fresh(shown());
+    else this.send({ type: "pause" });
   }
 
   /** A handler that returns an age has shown data of that age, in seconds. */
@@ -70,6 +80,8 @@ export class Live {
     this.heard = performance.now();
     this.base = Math.max(0, age);
     this.state = "live";
+    this.awaiting = false;
+    if (!pace.following()) this.send({ type: "pause" });
     this.show();
   }
 
@@ -97,8 +109,18 @@ export class Live {
 
   visibility() {
     if (document.hidden) this.send({ type: "pause" });
-    else if (this.socket?.readyState === WebSocket.OPEN) this.send({ type: "resume" });
-    else this.again(0);
+    else if (pace.following()) this.take();
+  }
+
+  /** Asks for the newest state, and for what follows. */
+  take() {
+    if (this.socket?.readyState !== WebSocket.OPEN) {
+      this.again(0);
+      return;
+    }
+    this.last = performance.now();
+    this.awaiting = true;
+    this.send({ type: "resume" });
   }
 
   send(message) {
@@ -108,7 +130,8 @@ export class Live {
   tick() {
     const open = this.socket?.readyState === WebSocket.OPEN;
     // A lid that was closed leaves a connection that looks open and never speaks again.
-    if (open && !document.hidden && performance.now() - this.last > SILENCE) this.socket.close();
+    const expecting = pace.following() || this.awaiting;
+    if (open && expecting && !document.hidden && performance.now() - this.last > SILENCE) this.socket.close();
     this.show();
   }
 
@@ -121,9 +144,11 @@ export class Live {
     if (!place) return;
     const age = this.age();
     const old = age === null ? t("noData") : age < 120 ? t("old", { seconds: Math.round(age) }) : t("oldMinutes", { minutes: Math.round(age / 60) });
-    const live = this.state === "live" && age !== null && age < FRESH;
-    const words = live ? t("live") : this.state === "live" ? old : age === null ? t(this.state) : `${t(this.state)} · ${old}`;
-    const kind = live ? "live" : this.state === "live" ? "old" : this.state;
+    const held = this.state === "live" && pace.seconds() === Infinity;
+    const live = this.state === "live" && !held && age !== null && age < FRESH + pace.seconds();
+    const state = held ? "paused" : this.state;
+    const words = live && pace.following() ? t("live") : state === "live" ? old : age === null ? t(state) : `${t(state)} · ${old}`;
+    const kind = live ? "live" : state === "live" ? "old" : state;
     document.documentElement.classList.toggle("nw-stale", !live && age !== null);
     if (place.dataset.state !== kind) announce(words);
     place.dataset.state = kind;

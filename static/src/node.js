@@ -5,6 +5,7 @@ import { Links } from "./drawing/links.js";
 import { embedded } from "./dom.js";
 import { Card } from "./card.js";
 import { Live } from "./live.js";
+import * as pace from "./pace.js";
 import { refreshAll } from "./refresh.js";
 import { Rows } from "./rows.js";
 import * as selection from "./selection.js";
@@ -20,6 +21,7 @@ class NodePage {
     this.rows = new Rows(data);
     document.querySelectorAll("[data-save]").forEach((button) => button.addEventListener("click", () => this.drawings[0]?.save(button.dataset.save)));
     document.querySelectorAll("[data-unzoom]").forEach((button) => button.addEventListener("click", () => this.drawings[0]?.zoom(null)));
+    pace.watch(() => this.reload());
     if (place?.dataset.node) new Live(place.dataset.node, { text: (message) => this.message(message) });
   }
 
@@ -28,7 +30,7 @@ class NodePage {
       this.measured(message);
       return message.age ?? 0;
     }
-    if (message.type === "reload-part" || message.type === "resync") this.reload();
+    if (message.type === "reload-part" || message.type === "resync") this.later();
     return undefined;
   }
 
@@ -47,7 +49,15 @@ class NodePage {
     this.rows.figures(known);
   }
 
+  /** Another structure comes at once, or at the next beat. */
+  later() {
+    this.changed = true;
+    if (pace.following()) this.reload();
+  }
+
   async reload() {
+    if (!this.changed) return;
+    this.changed = false;
     refreshAll();
     if (!this.source || !this.data) return;
     const answer = await fetch(this.source, { redirect: "manual", cache: "no-store" });

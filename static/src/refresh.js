@@ -1,5 +1,7 @@
-// Parts of a page that come anew: on their period, or when the server says that something changed. A part that
-// somebody is working in stays as it is until the focus leaves it.
+// Parts of a page that come anew: on their period, or when the server says that something changed, or at the pace that
+// somebody chose. A part that somebody is working in stays as it is until the focus leaves it.
+
+import * as pace from "./pace.js";
 
 const REDIRECTED = "opaqueredirect";
 
@@ -48,9 +50,10 @@ export async function refresh(part) {
 
 export const refreshAll = () => document.querySelectorAll("[data-refresh]").forEach((part) => refresh(part));
 
+const period = (part) => Number(part.dataset.refresh);
+
 export function start() {
-  for (const part of document.querySelectorAll("[data-refresh]")) {
-    const seconds = Number(part.dataset.refresh);
-    if (seconds > 0) setInterval(() => refresh(part), seconds * 1000);
-  }
+  const parts = [...document.querySelectorAll("[data-refresh]")].filter((part) => period(part) > 0);
+  for (const part of parts) setInterval(() => { if (pace.following()) refresh(part); }, period(part) * 1000);
+  pace.watch(() => parts.forEach(refresh));
 }

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import plotly.graph_objects
 import pytest
+from django.utils import timezone
 
 from monitoring.figures import charts
 from monitoring.selectors import Series
@@ -48,9 +49,10 @@ def test_it_shows_memory_in_gibibytes() -> None:
     assert line["y"] == [3.0]
 
 
-@pytest.mark.parametrize(("asked", "got"), [("3h", "3h"), (None, "1h"), ("nonsense", "1h"), ("", "1h")])
-def test_it_has_only_the_ranges_that_it_offers(asked: str | None, got: str) -> None:
-    assert charts.range_of(asked) == got
+def test_moments_are_written_in_the_zone_of_the_pages() -> None:
+    with timezone.override("Asia/Shanghai"):
+        (line,) = charts.chart("busy", series(n0=[0.1]))["data"]
+    assert line["x"] == ["2026-01-01T08:00:00+08:00"]
 
 
 def test_it_offers_the_ranges_of_the_console() -> None:
