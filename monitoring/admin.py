@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 
 from monitoring import selectors, services
 from monitoring.models import Cluster, Endpoint, Node, Settings
+from monitoring.models.sealed import Unreadable
 from monitoring.sources import address
 from monitoring.sources.failures import SourceError
 
@@ -40,11 +41,7 @@ class SecretForm(forms.ModelForm[Any]):
                 render_value=False, attrs={"autocomplete": "new-password", "size": 60}
             )
             field.required = False
-            field.help_text = (
-                gettext("A token is stored and is not shown. Leave this empty to keep it.")
-                if stored
-                else gettext("None is stored.")
-            )
+            field.help_text = about_secret(stored)
         self.initial[self.secret] = ""
         self._stored = stored
 
@@ -62,6 +59,17 @@ class SecretForm(forms.ModelForm[Any]):
         if self.data.get(self.add_prefix(self.secret)) or self.data.get(self.add_prefix("forget")):
             changed.append(self.secret)
         return changed
+
+
+def about_secret(stored: str) -> str:
+    """What a form says instead of showing a secret."""
+    if isinstance(stored, Unreadable):
+        return gettext(
+            "The stored token cannot be read: it was encrypted with another secret key. Enter it again, or give that key in NUMAWEB_SECRET_KEY_FALLBACKS."
+        )
+    if stored:
+        return gettext("A token is stored and is not shown. Leave this empty to keep it.")
+    return gettext("None is stored.")
 
 
 def checked_address(url: str) -> str:

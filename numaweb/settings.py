@@ -41,6 +41,8 @@ if not SECRET_KEY and NUMAWEB_DISTRIBUTED:
         "Set it, or NUMAWEB_SECRET_KEY_FILE, to at least 50 random characters."
     )
 SECRET_KEY = SECRET_KEY or connections.local_key(STATE_DIR / "secret.key")
+# Keys that were in use before: what they signed or encrypted still counts, and nothing new is made with them.
+SECRET_KEY_FALLBACKS = env.secret("NUMAWEB_SECRET_KEY_FALLBACKS", "").split()
 NUMAWEB_TLS = env.flag("NUMAWEB_TLS", False)
 ALLOWED_HOSTS = env.items("NUMAWEB_ALLOWED_HOSTS", ["*"])
 CSRF_TRUSTED_ORIGINS = env.items("NUMAWEB_TRUSTED_ORIGINS", [])

@@ -202,6 +202,9 @@ REMEDIES: dict[str, Promise] = {
     "set-token": gettext_lazy(
         "Set the bearer token of this endpoint to the one that the exporter was started with."
     ),
+    "enter-token": gettext_lazy(
+        "Enter the token again in the administration, or give the secret key that it was encrypted with in NUMAWEB_SECRET_KEY_FALLBACKS."
+    ),
     "check-address": gettext_lazy("Check the address: something else than numa-exporter answers there."),
     "use-final-address": gettext_lazy("Use the address that it redirects to; redirects are not followed."),
     "check-exporter": gettext_lazy("Check the exporter's log: its answer is larger than it can be."),

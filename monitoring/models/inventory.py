@@ -3,6 +3,8 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from monitoring.models.sealed import SealedField
+
 
 class Cluster(models.Model):
     """A group of nodes; its slug is part of every page and API address."""
@@ -130,7 +132,7 @@ class Endpoint(models.Model):
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="endpoints", verbose_name=_("cluster"))
     url = models.CharField(_("address"), max_length=500)
     name = models.CharField(_("name"), max_length=253, blank=True)
-    token = models.CharField(_("bearer token"), max_length=4096, blank=True)
+    token = SealedField(_("bearer token"), max_length=4096, blank=True)
     """Secret: never shown, never in a log."""
     enabled = models.BooleanField(_("collected"), default=True)
     state = models.CharField(_("state"), max_length=8, choices=State.choices, default=State.NEW)

@@ -4,6 +4,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from monitoring.models.sealed import SealedField
+
 
 class Lease(models.Model):
     """Who does a piece of work that only one may do at a time (`monitoring.services.leases`)."""
@@ -72,7 +74,7 @@ class Settings(models.Model):
             "Base address such as https://prometheus.example.org; empty = from the environment, if any."
         ),
     )
-    prometheus_token = models.CharField(_("Prometheus bearer token"), max_length=4096, blank=True)
+    prometheus_token = SealedField(_("Prometheus bearer token"), max_length=4096, blank=True)
     """Secret: never shown, never in a log."""
 
     class Meta:

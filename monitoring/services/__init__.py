@@ -8,10 +8,12 @@ from monitoring.services.configuration import ensure_settings
 from monitoring.services.endpoints import Trial, try_endpoint
 from monitoring.services.housekeeping import compact_history, forget
 from monitoring.services.recording import Observation, record
+from monitoring.services.sealing import Resealed, reseal
 
 __all__ = [
     "EndpointSpec",
     "Observation",
+    "Resealed",
     "Trial",
     "collect",
     "compact_history",
@@ -20,6 +22,7 @@ __all__ = [
     "ensure_settings",
     "forget",
     "record",
+    "reseal",
     "shift_wanted",
     "try_endpoint",
 ]

@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Callable
 from functools import cache
 
+from monitoring.models.sealed import Unreadable
 from monitoring.sources import address as addresses
 from monitoring.sources import failures
 from monitoring.sources.failures import SourceError
@@ -178,6 +179,8 @@ def _tls() -> ssl.SSLContext:
 
 
 def _header_value(token: str) -> str:
+    if isinstance(token, Unreadable):
+        raise SourceError(failures.SEALED_TOKEN, failures.SEALED)
     if not token.isascii() or not token.isprintable():
         raise SourceError(failures.TOKEN, "the bearer token has characters that a header cannot have")
     return token

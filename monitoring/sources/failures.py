@@ -14,6 +14,8 @@ class SourceError(Exception):
 UNREACHABLE = "check-exporter-runs"
 TIMEOUT = "check-network"
 TOKEN = "set-token"  # noqa: S105 - a code, not a secret
+SEALED_TOKEN = "enter-token"  # noqa: S105 - likewise
+SEALED = "the stored bearer token cannot be read: it was encrypted with another secret key"
 NOT_AN_EXPORTER = "check-address"
 REDIRECT = "use-final-address"
 TOO_LARGE = "check-exporter"

@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from monitoring import metrics
+from monitoring.models.sealed import Unreadable
 from monitoring.sources import address as addresses
 from monitoring.sources import failures
 from monitoring.sources.failures import SourceError
@@ -69,6 +70,8 @@ class Prometheus:
     ) -> None:
         """`allowed`: addresses of the own machine that may be asked. `denied`: hosts and ports that may not."""
         self._address = addresses.parse(url)
+        if isinstance(token, Unreadable):
+            raise SourceError(failures.SEALED_TOKEN, failures.SEALED)
         self._denied = denied
         self._token, self._allowed, self._seconds = token, allowed, seconds
 
