@@ -27,6 +27,9 @@ class Version(msgspec.Struct, frozen=True):
     def proof(self) -> Proof:
         return "proven" if (self.major, self.minor) == PROVEN else "documents"
 
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
 
 class UnknownVersionError(ValueError):
     """A version that nothing is known of, or a text that is no version."""

@@ -11,18 +11,20 @@ from importlinter.domain.imports import Module
 
 
 class AllowListContract(Contract):
-    """`source_modules` import, besides themselves, only the packages in `allowed`."""
+    """`source_modules` import, besides themselves, only the packages in `allowed`; `doors` are left out."""
 
     type_name = "allow_list"
 
     source_modules = fields.SetField(subfield=fields.ModuleField())
     allowed = fields.SetField(subfield=fields.StringField())
+    doors = fields.SetField(subfield=fields.ModuleField(), required=False)
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
         allowed = cast(set[str], self.allowed)
+        doors = {module.name for module in cast(set[Module] | None, self.doors) or ()}
         broken: list[DetailedImport] = []
         for source in sorted(module.name for module in cast(set[Module], self.source_modules)):
-            for importer in sorted({source, *graph.find_descendants(source)}):
+            for importer in sorted({source, *graph.find_descendants(source)} - doors):
                 for imported in sorted(graph.find_modules_directly_imported_by(importer)):
                     if imported.partition(".")[0] not in allowed | {source}:
                         broken += graph.get_import_details(importer=importer, imported=imported)

@@ -18,6 +18,7 @@ ROOMS = ("numaweb", "policies", "monitoring", "numacore", "numaagent", "numasim"
 INNOCENT = {
     "numacore/cpuset.py": "import msgspec\nfrom collections.abc import Iterable\n",
     "numacore/topology.py": "from numacore import cpuset\n",
+    "numacore/__main__.py": "import sys\nfrom numacore import topology\n",
     "numaagent/config.py": "import os\n",
     "numaagent/readers/sysfs.py": "from numaagent import config\nfrom numacore import topology\n",
     "numaagent/exporter/server.py": "from numaagent.readers import sysfs\n",
