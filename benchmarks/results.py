@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.measure import ROUNDS
 from benchmarks.outcome import NotRun, Outcome, table
 
-PACKAGES = ("aiohttp", "uvicorn", "uvloop", "websockets", "msgspec", "django", "psycopg", "numpy")
+PACKAGES = ("uvicorn", "uvloop", "websockets", "msgspec", "django", "psycopg", "numpy")
 PROGRAMS = (
     ("prometheus", "--version"),
     ("prometheus-node-exporter", "--version"),

@@ -41,6 +41,11 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
         """NUMA nodes that have CPUs."""
         return tuple(node.id for node in self.topology.nodes if node.cpus)
 
+    @property
+    def local(self) -> tuple[int, ...]:
+        """NUMA nodes whose memory is near CPUs; of a machine without any, those that have memory."""
+        return tuple(node for node in self.with_memory if node in self.with_cpus) or self.with_memory
+
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One NUMA node of a plan; no socket = memory only. `memory` in GiB."""

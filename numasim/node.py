@@ -213,5 +213,6 @@ class Node:
         name = name.format(runtime={"cri-o": "crio"}.get(self.spec.runtime, self.spec.runtime))
         load = wave.daily(self._rng, cpu, 0.6)
         account = Account(load, 0.0, self.uptime * cpu)
-        home = self._rng.choice(self.spec.machine.with_memory)
+        # It was touched first by CPUs at boot: never memory without CPUs, such as a GPU's or an expander's.
+        home = self._rng.choice(self.spec.machine.local)
         return Service(name=name, account=account, memory=mib * MIB, home=home, pid=next(self._pids))

@@ -160,7 +160,8 @@ def costliest_floating(containers: Iterable[ContainerReport]) -> str:
     ]
     if not paying:
         return ""
-    worst = max(paying, key=lambda each: each.cost or 0)
+    # A service of the system is where it is on every node; it is named only where no pod pays.
+    worst = max(paying, key=lambda each: (each.container.kubernetes, each.cost or 0))
     values = {"name": drawing.title(worst), "cost": f"{worst.cost:.2f}"}
     return (
         _("%(name)s floats over the whole node and pays about %(cost)s times the local access cost.") % values

@@ -97,7 +97,7 @@ def overview(cluster: Cluster, now: datetime) -> Overview:
         cluster=cluster,
         totals=_totals(cluster, tiles),
         oldest_age=max(ages, default=None),
-        worst=list(inventory.containers(cluster).filter(cost__gt=1).order_by("-cost")[:WORST]),
+        worst=_worst(cluster),
         policies=_policies(rows),
         attention=found,
         attention_total=total,
@@ -105,6 +105,15 @@ def overview(cluster: Cluster, now: datetime) -> Overview:
         tiles=tiles,
         planes=planes,
     )
+
+
+def _worst(cluster: Cluster) -> list[Container]:
+    """The containers that pay most. Services of the system rank only where Kubernetes runs nothing that pays.
+
+    Somebody may ask for another place for a pod; a node's own services are where they are, on each node again.
+    """
+    paying = inventory.containers(cluster).filter(cost__gt=1).order_by("-cost")
+    return list(paying.filter(kubernetes=True)[:WORST]) or list(paying[:WORST])
 
 
 def _hot(

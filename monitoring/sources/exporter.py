@@ -180,7 +180,7 @@ def _tls() -> ssl.SSLContext:
 
 def _header_value(token: str) -> str:
     if isinstance(token, Unreadable):
-        raise SourceError(failures.SEALED_TOKEN, failures.SEALED)
+        raise failures.sealed()
     if not token.isascii() or not token.isprintable():
         raise SourceError(failures.TOKEN, "the bearer token has characters that a header cannot have")
     return token

@@ -15,7 +15,6 @@ UNREACHABLE = "check-exporter-runs"
 TIMEOUT = "check-network"
 TOKEN = "set-token"  # noqa: S105 - a code, not a secret
 SEALED_TOKEN = "enter-token"  # noqa: S105 - likewise
-SEALED = "the stored bearer token cannot be read: it was encrypted with another secret key"
 NOT_AN_EXPORTER = "check-address"
 REDIRECT = "use-final-address"
 TOO_LARGE = "check-exporter"
@@ -25,3 +24,10 @@ TLS = "check-certificate"
 CLONE = "renew-machine-id"
 CLAIMED = "remove-duplicate"
 SERVER = "see-exporter-log"
+
+
+def sealed() -> SourceError:
+    """A token that no key of this service opens."""
+    return SourceError(
+        SEALED_TOKEN, "the stored bearer token cannot be read: it was encrypted with another secret key"
+    )

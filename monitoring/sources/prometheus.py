@@ -71,7 +71,7 @@ class Prometheus:
         """`allowed`: addresses of the own machine that may be asked. `denied`: hosts and ports that may not."""
         self._address = addresses.parse(url)
         if isinstance(token, Unreadable):
-            raise SourceError(failures.SEALED_TOKEN, failures.SEALED)
+            raise failures.sealed()
         self._denied = denied
         self._token, self._allowed, self._seconds = token, allowed, seconds
 

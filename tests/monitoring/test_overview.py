@@ -105,6 +105,16 @@ def test_it_says_which_nodes_have_no_data_or_old_data(cluster: Cluster) -> None:
     assert found.oldest_age < 3
 
 
+def test_a_service_of_the_system_ranks_only_where_no_pod_pays(cluster: Cluster) -> None:
+    one = node(cluster, 0)
+    heard(cluster, one)
+    container(one, 1, cost=9.0)
+    Container.objects.update(kubernetes=False)
+    assert [each.container_id for each in overview(cluster).worst] == ["c1"]
+    container(one, 2, cost=1.2)
+    assert [each.container_id for each in overview(cluster).worst] == ["c2"]
+
+
 def test_it_lists_the_worst_and_what_crosses(cluster: Cluster) -> None:
     one = node(cluster, 0, crossing=2)
     heard(cluster, one)

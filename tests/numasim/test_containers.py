@@ -73,6 +73,13 @@ def test_it_shows_every_container_where_it_runs(name: str, grow: Grow, read: Rea
         assert blocks == {(block.kind, block.size, block.numa) for block in each.place.blocks}
 
 
+@pytest.mark.parametrize("name", ["gpu-grace-1", "cache-cxl-1"])
+def test_no_service_of_the_system_has_its_memory_where_no_cpu_is(name: str) -> None:
+    nodes = [Node(KINDS[name], seed) for seed in range(10)]
+    homes = {service.home for node in nodes for service in node.services}
+    assert homes <= set(nodes[0].spec.machine.with_cpus)
+
+
 @pytest.mark.parametrize("name", ["db-epyc-1", "npu-kunpeng-1"])
 def test_it_counts_what_containers_use(name: str, grow: Grow, read: Read) -> None:
     tree = grow(KINDS[name])
