@@ -12,6 +12,8 @@ from pathlib import Path
 MARK = ".numasim"
 """File that holds the process that a directory belongs to."""
 PREFIX = "numasim-"
+ROOM = 256 << 20
+"""Bytes that must be free in memory; the trees of eight servers take a tenth of it."""
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108, directories in it get random names and are ours alone
 
 
@@ -40,12 +42,15 @@ def claimed(directory: Path | None) -> Iterator[Path]:
 
 
 def _own() -> Path:
-    base = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
-    for left in base.glob(f"{PREFIX}*"):
+    bases = [Path(tempfile.gettempdir())]
+    if os.access(SHARED_MEMORY, os.W_OK):
+        bases.insert(0, SHARED_MEMORY)
+    for left in (left for base in bases for left in base.glob(f"{PREFIX}*")):
         owner = _owner(left)
         if owner is not None and left.owner() == Path("/proc/self").owner() and not _runs(owner):
             shutil.rmtree(left, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
+    roomy = shutil.disk_usage(bases[0]).free > ROOM
+    return Path(tempfile.mkdtemp(prefix=PREFIX, dir=bases[0] if roomy else bases[-1]))
 
 
 def _check(place: Path) -> None:

@@ -5,14 +5,10 @@ and never eager. Beside it run an exporter for this very machine and a simulated
 """
 
 import contextlib
-import hashlib
 import logging
-import os
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -37,8 +33,6 @@ log = logging.getLogger(__name__)
 SPARE_THREADS = 3
 ANNOUNCE_SECONDS = 60.0
 WORKER_END_SECONDS = 10.0
-MEMORY = Path("/dev/shm")  # noqa: S108 - a name of its own is made in it
-MEMORY_BYTES = 256 * 1024**2
 HERE, SIMULATED = "this-machine", "simulated"
 
 
@@ -99,39 +93,14 @@ def exporter(stack: contextlib.ExitStack, folder: Path) -> EndpointSpec:
 
 
 def simulation(stack: contextlib.ExitStack, folder: Path) -> list[EndpointSpec]:
-    trees = stack.enter_context(scratch())
-    announced = trees / "announced.json"
-    command = [
-        sys.executable,
-        "-m",
-        "numasim",
-        "run",
-        "--dir",
-        str(trees / "trees"),
-        "--announce",
-        str(announced),
-    ]
+    # Its trees are in a folder of its own choice, which it removes, as it does those of a simulator that was killed.
+    announced = folder / "announced.json"
+    announced.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "numasim", "run", "--announce", str(announced)]
     command += ["--nodes", str(settings.NUMAWEB_SIMULATED_NODES), "--seed", "1"]
     child = children.Child("simulator", command, folder / "simulator.log")
     start(stack, child)
     return wait_for_announcement(announced, child.log_file)
-
-
-@contextlib.contextmanager
-def scratch() -> Iterator[Path]:
-    """An empty folder for the simulator's many small files, in memory where there is room, gone at the end.
-
-    Its name follows from the state's folder, so that what a killed process left is removed by the next.
-    """
-    roomy = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_BYTES
-    name = hashlib.sha256(str(settings.STATE_DIR).encode()).hexdigest()[:8]
-    folder = (MEMORY if roomy else Path(tempfile.gettempdir())) / f"numa-{os.getuid()}-{name}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def wait_for_announcement(file: Path, log_file: Path) -> list[EndpointSpec]:

@@ -88,7 +88,7 @@ def left_behind(state: Path) -> list[str]:
         if (state / "local" / "simulator.log").exists()
         else ""
     )
-    marks = [str(state), *re.findall(r"/\S*numa-\d+-[0-9a-f]{8}", log)]
+    marks = [str(state), *re.findall(r"/\S*numasim-\w+", log)]
     return [line for line in found if any(mark in line for mark in marks)]
 
 
