@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from numacore.kubeletstate import Kubelet, Setting
 from numacore.report import Policy
+from numacore.wire import Problem
 
 SOURCES: dict[str, Promise] = {
     "default": _("default"),
@@ -36,44 +39,63 @@ FIELDS: dict[str, tuple[Promise, str]] = {
 }
 
 
+# State files of the kubelet, which tell what is in force; of other settings nothing on the node does.
+TELLERS = {"cpuManagerPolicy": "cpu_manager_state", "memoryManagerPolicy": "memory_manager_state"}
+
+
 class Row(NamedTuple):
-    """One setting. `told` = a state file tells what is in force; `differs` = that is not what is asked for."""
+    """One setting. `in_force` "" = unknown, and `cause` says why; `differs` = it is not what is asked for."""
 
     field: str
     help: str | Promise
     asked: str
     source: str | Promise
     where: str
-    told: bool
     in_force: str
+    cause: str
     differs: bool
 
 
-def rows(kubelet: Kubelet, policy: Policy | None) -> list[Row]:
+def rows(kubelet: Kubelet, policy: Policy | None, problems: Iterable[Problem] = ()) -> list[Row]:
     """The placement settings first, then whatever else the kubelet's files ask for."""
     others = sorted(set(kubelet.settings) - set(FIELDS))
     force = {}
     if policy is not None:
         force = {"cpuManagerPolicy": policy.cpu_in_force, "memoryManagerPolicy": policy.memory_in_force}
+    told = tuple(problems)
     return [
         row(
-            field, kubelet.settings.get(field), force.get(field), told=field in force, read=not kubelet.unread
+            field,
+            kubelet.settings.get(field),
+            force.get(field) or "",
+            cause="" if force.get(field) else cause(field, told),
+            read=not kubelet.unread,
         )
         for field in [*FIELDS, *others]
     ]
 
 
-def row(field: str, setting: Setting | None, in_force: str | None, *, told: bool, read: bool) -> Row:
+def row(field: str, setting: Setting | None, in_force: str, *, cause: str, read: bool) -> Row:
     """`read` false = a file that may ask for it cannot be read: what nobody else asks for is unknown."""
     text, default = FIELDS.get(field, ("", ""))
     if setting is None and not read:
-        return Row(field, text, "?", _("unknown"), "", told, in_force or "", differs=False)
+        return Row(field, text, "?", _("unknown"), "", in_force, cause, differs=False)
     asked = shown(setting.value) if setting else default
     source = setting.source if setting else "default"
     where = (setting.where or "") if setting else ""
-    return Row(
-        field, text, asked, SOURCES[source], where, told, in_force or "", bool(in_force) and in_force != asked
-    )
+    differs = bool(in_force) and in_force != asked
+    return Row(field, text, asked, SOURCES[source], where, in_force, cause, differs)
+
+
+def cause(field: str, problems: Iterable[Problem]) -> str:
+    """Why nobody knows what is in force of a setting."""
+    file = TELLERS.get(field)
+    if file is None:
+        return gettext("no file on the node tells it")
+    problem = next((each for each in problems if each.what.endswith(file)), None)
+    if problem is None:
+        return gettext("%(file)s was not found") % {"file": file}
+    return f"{file}: {problem.cause}"
 
 
 def shown(value: object) -> str:

@@ -130,8 +130,9 @@ class NodePage(NodeView, ClusterPage):
             return {"containers": self.containers(), "order": self.order, "orders": list(ORDERS)}
         if self.tab == "distances":
             return {"matrix": distance_rows(self.state)}
-        if self.tab == "kubelet" and self.state.facts.kubelet and self.state.facts.kubelet.present:
-            return {"settings": kubelet.rows(self.state.facts.kubelet, self.state.report.policy)}
+        told = self.state.facts.kubelet
+        if self.tab == "kubelet" and told and told.present:
+            return {"settings": kubelet.rows(told, self.state.report.policy, self.state.problems)}
         if self.tab == "events":
             events = Paginator(selectors.events(self.state.node), EVENTS_PER_PAGE)
             return {"events": events.get_page(self.request.GET.get("page"))}

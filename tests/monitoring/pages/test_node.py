@@ -79,6 +79,18 @@ def test_it_names_what_the_kubelet_is_asked_for_and_by_whom(east: Cluster, as_vi
     )
 
 
+def test_it_says_why_nobody_knows_what_is_in_force(east: Cluster, as_viewer: Client) -> None:
+    of = machines.topology(sockets=2, numa=2, cores=32, threads=1)
+    silent = machines.kubelet(of.online - CpuSet([0, 1]), cpu_state=None, memory_state=None)
+    facts = machines.replaced(machines.server(of), kubelet=silent)
+    problem = wire.Problem("kubelet", "/var/lib/kubelet/cpu_manager_state", "permission denied", 7)
+    seeds.live(Node.objects.get(name="node-07"), facts, node_report(facts), seeds.now(), (problem,))
+    text = plain(page(as_viewer, tab="kubelet"))
+    assert "unknown cpu_manager_state: permission denied" in text
+    assert "unknown memory_manager_state was not found" in text
+    assert "unknown no file on the node tells it" in text.split("topologyManagerScope")[1]
+
+
 def test_it_says_when_something_else_is_in_force(east: Cluster, as_viewer: Client) -> None:
     of = machines.topology(sockets=2, numa=1, cores=4, threads=1)
     facts = machines.server(of)
