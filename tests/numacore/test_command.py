@@ -1,0 +1,45 @@
+"""`python -m numacore`: a line in, a line out."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.servers import ROOT
+
+CASE = {"ID": "one", "Containers": [{"Name": "c0"}], "Nodes": [{"Name": "n0"}]}
+
+
+def command(*arguments: str, lines: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "numacore", *arguments], cwd=ROOT, input=lines, capture_output=True, text=True
+    )
+
+
+def test_score_answers_each_line() -> None:
+    done = command(
+        "score", "--volcano", "1.15", lines=json.dumps(CASE) + "\n\n" + json.dumps(CASE | {"ID": "two"})
+    )
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["one", "two"]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_bad_line_is_named_and_the_others_go_on() -> None:
+    done = command("score", lines="{}\n" + json.dumps(CASE) + "\nnothing\n")
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["one"]
+    assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["line 1", "line 3"]
+    assert done.returncode == 1
+
+
+def test_a_version_known_from_documents_says_so() -> None:
+    done = command("score", "--volcano", "1.9", lines=json.dumps(CASE))
+    assert done.stderr.startswith("Volcano 1.9: its rules are taken from documents")
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [[], ["guess"], ["score", "--volcano", "0.1"]])
+def test_a_wrong_command_says_what_is_possible(arguments: list[str]) -> None:
+    done = command(*arguments)
+    assert done.returncode == 2
+    assert "usage: python -m numacore" in done.stderr
