@@ -17,6 +17,8 @@ import msgspec
 
 Rank = TypeVar("Rank", int, float, tuple[int, int], tuple[int, float, int])
 
+DENSE_FROM = 10
+"""Number of NUMA nodes from which it pays to go only through the subsets of one size."""
 _FEW = 4096
 """Up to this many pairs of masks are simply intersected one by one."""
 _FIELD = 64

@@ -39,7 +39,7 @@ def better(current: Hint | None, candidate: Hint, wanted: int) -> Hint:
         return candidate
     if current.preferred != candidate.preferred:
         return candidate if candidate.preferred else current
-    narrower = min(current, candidate, key=lambda hint: hints.narrowest(hint.mask))
+    narrower = min(current, candidate, key=lambda hint: hints.narrowest(hint.mask or 0))
     size, other = current.mask.bit_count(), candidate.mask.bit_count()
     if current.preferred or size > wanted or size == other:
         return narrower

@@ -1,0 +1,636 @@
+"""The memory manager with its Static policy (kubelet 1.37, cm/memorymanager/policy_static.go, memory_manager.go).
+
+Amounts are bytes and wrap around at 2 to the power of 64, as Go's uint64 does. A policy is fixed at start; what changes is a
+`MemoryState`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from numacore import hints
+from numacore.hints import IMPOSSIBLE, Hint, Hints
+from numacore.kubelet import errors, resource
+from numacore.kubelet.errors import AdmissionError, AllocationError, PanicError, StartError
+from numacore.kubelet.machine import Machine, Node, check_masks
+from numacore.kubelet.offers import Offer
+from numacore.kubelet.pod import Container, Demand
+from numacore.kubelet.resource import UINT64
+from numacore.kubelet.settings import Settings
+from numacore.workload import MemoryBlock
+
+NONE = "None"
+STATIC = "Static"
+_NO_QUANTITY = "[memorymanager] failed to represent quantity as int64"
+
+Requested = dict[str, int]
+"""Bytes by kind of memory."""
+
+
+class MemoryTable(msgspec.Struct, frozen=True):
+    """One kind of memory on one NUMA node."""
+
+    total: int
+    system_reserved: int
+    allocatable: int
+    reserved: int
+    free: int
+
+    def charged(self, size: int) -> MemoryTable:
+        """With `size` bytes more in use; negative gives back."""
+        return msgspec.structs.replace(self, reserved=self.reserved + size, free=self.free - size)
+
+
+class NodeState(msgspec.Struct, frozen=True):
+    """One NUMA node. `cells`: itself, or the group of NUMA nodes that it serves together with."""
+
+    assignments: int
+    """Number of (container, kind of memory) that use it."""
+    memory: dict[str, MemoryTable]
+    cells: tuple[int, ...]
+
+    def table(self, kind: str) -> MemoryTable:
+        """Raises PanicError for a kind that the node does not list: the kubelet follows a nil pointer there."""
+        if kind not in self.memory:
+            raise PanicError(errors.NIL_POINTER)
+        return self.memory[kind]
+
+    def charged(self, kind: str, size: int) -> NodeState:
+        memory = self.memory | {kind: self.table(kind).charged(size)}
+        return msgspec.structs.replace(self, memory=memory)
+
+
+Blocks = tuple[MemoryBlock, ...]
+
+
+class MemoryState(msgspec.Struct):
+    """What `memory_manager_state` holds, and what the policy remembers of the pod that it serves now."""
+
+    nodes: dict[int, NodeState] = {}
+    assignments: dict[str, dict[str, Blocks]] = {}
+    pods: dict[str, Blocks] = {}
+    """Memory of whole pods (pod-level resources)."""
+    reusable: dict[str, dict[tuple[int, str], int]] = {}
+    """Memory of init containers that have ended, by pod, then NUMA nodes and kind; never more than one pod."""
+
+    def copied(self) -> MemoryState:
+        """A copy that may change on its own."""
+        return MemoryState(dict(self.nodes), dict(self.assignments), dict(self.pods), dict(self.reusable))
+
+    def of(self, uid: str, container: str) -> Blocks | None:
+        return self.assignments.get(uid, {}).get(container)
+
+    def assign(self, uid: str, container: str, blocks: Blocks) -> None:
+        self.assignments[uid] = self.assignments.get(uid, {}) | {container: blocks}
+
+    def forget(self, uid: str, container: str) -> Blocks | None:
+        """Takes the entry out and returns it."""
+        kept = dict(self.assignments.get(uid, {}))
+        blocks = kept.pop(container, None)
+        if kept:
+            self.assignments[uid] = kept
+        else:
+            self.assignments.pop(uid, None)
+        return blocks
+
+    def reuse(self, uid: str, mask: int, kind: str) -> int:
+        """`getPodReusableMemory`: only what lies on exactly these NUMA nodes."""
+        return self.reusable.get(uid, {}).get((mask, kind), 0)
+
+    def charge(self, mask: int, kind: str, size: int) -> None:
+        """`updateMachineState`: node after node gives what it has; every one counts as used, all form a group."""
+        group = tuple(hints.nodes_of(mask))
+        for node in group:
+            before = self.nodes[node]
+            free = before.table(kind).free if size else 0
+            given = min(free, size)
+            used = msgspec.structs.replace(before, assignments=before.assignments + 1, cells=group)
+            self.nodes[node] = used.charged(kind, given) if given else used
+            size -= given
+
+    def release(self, blocks: Iterable[MemoryBlock]) -> None:
+        """`releaseMemory`: node after node takes back what it gave; the last user of a node dissolves its group."""
+        for block in blocks:
+            size = block.size
+            for node in block.numa:
+                before = self.nodes[node]
+                left = before.assignments - 1
+                kept = msgspec.structs.replace(
+                    before, assignments=left, cells=before.cells if left else (node,)
+                )
+                back = min(size, before.table(block.kind).reserved) if size else 0
+                self.nodes[node] = kept.charged(block.kind, -back) if back else kept
+                size -= back
+
+
+class StaticPolicy(msgspec.Struct, frozen=True):
+    """`staticPolicy`: guaranteed memory on as few NUMA nodes as possible."""
+
+    machine: Machine
+    system_reserved: dict[int, Requested]
+
+    # Hints
+
+    def container_hints(self, state: MemoryState, demand: Demand, container: Container) -> dict[str, Offer]:
+        """`GetTopologyHints`; empty = no preference."""
+        requested = demand.memory(container)
+        if demand.qos != "Guaranteed" or not requested or demand.skipped:
+            return {}
+        uid = demand.pod.uid
+        blocks = state.of(uid, container.name)
+        if blocks is not None:
+            return regenerate(blocks, requested)
+        return self._offers(state, uid, requested)
+
+    def pod_hints(self, state: MemoryState, demand: Demand) -> dict[str, Offer]:
+        """`GetPodTopologyHints`; empty = no preference. One container with memory speaks for the whole pod."""
+        requested = demand.pod_memory()
+        if demand.qos != "Guaranteed" or requested is None or demand.skipped:
+            return {}
+        if demand.managed_as_a_whole and empty_shared_pool(demand, requested):
+            return {kind: Offer(kind, size, IMPOSSIBLE) for kind, size in requested.items()}
+        if not requested:
+            return {}
+        uid = demand.pod.uid
+        for container in demand.pod.in_order():
+            blocks = state.of(uid, container.name)
+            if blocks is not None:
+                return regenerate(blocks, requested)
+        return self._offers(state, uid, requested)
+
+    def _offers(self, state: MemoryState, uid: str, requested: Requested) -> dict[str, Offer]:
+        """No possible NUMA node at all = no preference to the topology manager; the allocation fails then."""
+        offered = self.calculate_hints(state, uid, requested)
+        return {
+            kind: Offer(
+                kind,
+                size,
+                offered if offered.masks else None,
+                {node: each.table(kind).free for node, each in state.nodes.items()},
+                {node: each.table(kind).allocatable for node, each in state.nodes.items()},
+            )
+            for kind, size in requested.items()
+        }
+
+    def calculate_hints(self, state: MemoryState, uid: str, requested: Requested) -> Hints:
+        """`calculateHints`: the same masks for every kind of memory asked for."""
+        nodes = tuple(sorted(state.nodes))
+        check_masks(nodes)
+        masks = hints.subsets(nodes)
+        sound = [bool(mask) for mask in masks]
+        for kind, size in requested.items():
+            sums = _sums(state.nodes[node].table(kind).allocatable for node in nodes)
+            sound = [ok and amount >= size for ok, amount in zip(sound, sums, strict=True)]
+        able = [mask for mask, ok in zip(masks, sound, strict=True) if ok]
+        fewest = min((mask.bit_count() for mask in able), default=len(nodes))
+        allowed = _allowed(state, able)
+        for kind, size in requested.items():
+            free = dict(zip(masks, _sums(state.nodes[node].table(kind).free for node in nodes), strict=True))
+            allowed = [mask for mask in allowed if free[mask] + state.reuse(uid, mask, kind) >= size]
+        if not requested:
+            return IMPOSSIBLE
+        return Hints(allowed, [mask for mask in allowed if mask.bit_count() == fewest])
+
+    # Allocation
+
+    def allocate(self, state: MemoryState, demand: Demand, container: Container, affinity: Hint) -> None:
+        """`Allocate`: changes the state. Raises AllocationError; PanicError where the kubelet dies."""
+        if demand.qos != "Guaranteed" or demand.skipped:
+            return
+        requested = demand.memory(container)
+        if requested is None:
+            raise AllocationError(_NO_QUANTITY)
+        if not requested:
+            return
+        uid = demand.pod.uid
+        blocks = state.of(uid, container.name)
+        if blocks is not None:
+            _update_reusable(state, demand, container, blocks)
+            return
+        mask = self._best_mask(state, uid, requested, affinity)
+        blocks = tuple(
+            MemoryBlock(kind, size, tuple(hints.nodes_of(mask))) for kind, size in requested.items()
+        )
+        for kind, size in requested.items():
+            state.charge(mask, kind, max(0, size - state.reuse(uid, mask, kind)))
+        _update_reusable(state, demand, container, blocks)
+        state.assign(uid, container.name, blocks)
+        _shrink_init_blocks(state, demand, container, blocks)
+
+    def _best_mask(self, state: MemoryState, uid: str, requested: Requested, affinity: Hint) -> int:
+        """The affinity, or the default one, extended to what the request needs."""
+        best = affinity
+        if best.mask is None:
+            best = self._default_hint(state, uid, requested)
+            if affinity.preferred and not best.preferred:
+                raise AllocationError("[memorymanager] failed to find the default preferred hint")
+        if best.mask is None:  # the kubelet takes the best of no hint at all, and follows it
+            raise PanicError(errors.NIL_POINTER)
+        if not _satisfies(state, best.mask, requested):
+            extended = self._extended(state, uid, requested, best.mask)
+            if best.preferred and not extended.preferred:
+                raise AllocationError("[memorymanager] failed to find the extended preferred hint")
+            best = extended
+        if best.mask is None or _violates(state, best.mask):
+            raise AllocationError("[memorymanager] preferred hint violates NUMA node allocation")
+        return best.mask
+
+    def _default_hint(self, state: MemoryState, uid: str, requested: Requested) -> Hint:
+        """`getDefaultHint`."""
+        offered = self.calculate_hints(state, uid, requested)
+        if not offered.masks:
+            raise AllocationError(
+                "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available"
+            )
+        return _best_hint(offered, offered.masks if resource.MEMORY in requested else ())
+
+    def _extended(self, state: MemoryState, uid: str, requested: Requested, mask: int) -> Hint:
+        """`extendTopologyManagerHint`: the best of the hints that include the mask."""
+        offered = self.calculate_hints(state, uid, requested)
+        including = [each for each in offered.masks if each & mask == mask and resource.MEMORY in requested]
+        if not including:
+            raise AllocationError(
+                "[memorymanager] failed to find NUMA nodes to extend the current topology hint"
+            )
+        return _best_hint(offered, including)
+
+    # Pods that ask as a whole
+
+    def allocate_pod(self, state: MemoryState, demand: Demand, affinity: Hint) -> None:
+        """`AllocatePod`: memory for the pod; its containers bind to the same NUMA nodes (KEP-5526)."""
+        requested = demand.pod_memory()
+        if demand.qos != "Guaranteed" or requested is None:
+            return
+        if fault := empty_shared_pool(demand, requested):
+            raise AdmissionError(errors.EMPTY_POD_SHARED_POOL, fault)
+        uid = demand.pod.uid
+        mask = self._best_mask(state, uid, requested, affinity)
+        own, shared = _slices(demand, requested)
+        numa = tuple(hints.nodes_of(mask))
+        state.pods[uid] = _blocks(numa, requested)
+        for kind, size in requested.items():
+            state.charge(mask, kind, size)
+        for container in demand.pod.in_order():
+            state.assign(uid, container.name, _blocks(numa, own.get(container.name, shared)))
+
+    def remove(self, state: MemoryState, uid: str, container: str, whole_pods: bool) -> None:
+        """`RemoveContainer`."""
+        if whole_pods and uid in state.pods:
+            state.forget(uid, container)
+            if uid not in state.assignments:
+                state.release(state.pods.pop(uid))
+            return
+        blocks = state.forget(uid, container)
+        if blocks is not None:
+            state.release(blocks)
+
+    # Start
+
+    def default_machine_state(self) -> dict[int, NodeState]:
+        """`getDefaultMachineState`: everything free."""
+        return {node.id: self._default_node(node) for node in self.machine.nodes}
+
+    def _default_node(self, node: Node) -> NodeState:
+        reserved = self.system_reserved.get(node.id, {})
+        memory: dict[str, MemoryTable] = {}
+        pages = 0
+        for page_size, number in node.hugepages.items():
+            kind = resource.huge_page_resource(page_size * 1024)
+            total = number * page_size * 1024
+            memory[kind] = _unused(total, reserved.get(kind, 0), 0)
+            pages += total
+        memory[resource.MEMORY] = _unused(node.memory, reserved.get(resource.MEMORY, 0), pages)
+        return NodeState(0, memory, (node.id,))
+
+    def validate(self, state: MemoryState, whole_pods: bool) -> None:
+        """`validateState`: initialises an empty state, refuses one that does not fit the machine. Raises StartError."""
+        if not state.nodes:
+            if state.assignments:
+                raise StartError(
+                    "[memorymanager] machine state can not be empty when it has memory assignments"
+                )
+            state.nodes = self.default_machine_state()
+            return
+        expected = MemoryState(self.default_machine_state())
+        for uid, name, blocks in _assigned(state, whole_pods):
+            for block in blocks:
+                _expect(expected, uid, name, block)
+        if differences(state.nodes, expected.nodes):
+            raise StartError("[memorymanager] the expected machine state is different from the real one")
+
+
+def _unused(total: int, reserved: int, pages: int) -> MemoryTable:
+    allocatable = (total - reserved - pages) & UINT64
+    return MemoryTable(total, reserved, allocatable, 0, allocatable)
+
+
+def _sums(amounts: Iterable[int]) -> list[int]:
+    """Sums over all subsets of NUMA nodes, as uint64."""
+    sums = hints.subset_sums(amounts)
+    return sums if sums[-1] <= UINT64 else [each & UINT64 for each in sums]
+
+
+def _allowed(state: MemoryState, masks: list[int]) -> list[int]:
+    """Masks that respect what is in use: a node of a group serves nothing alone, a node in use no other group."""
+    grouped = hints.mask_of(node for node, each in state.nodes.items() if len(each.cells) > 1)
+    used = hints.mask_of(node for node, each in state.nodes.items() if each.assignments > 0)
+    groups = {
+        mask
+        for mask in {hints.mask_of(each.cells) for each in state.nodes.values() if len(each.cells) > 1}
+        if not _violates(state, mask)
+    }
+    return [
+        mask
+        for mask in masks
+        if (not mask & grouped if mask.bit_count() == 1 else not mask & used or mask in groups)
+    ]
+
+
+def _violates(state: MemoryState, mask: int) -> bool:
+    """`isAffinityViolatingNUMAAllocations`: several nodes, one of them in use alone or in another group."""
+    group = hints.nodes_of(mask)
+    if len(group) == 1:
+        return False
+    return any(
+        state.nodes[node].assignments > 0
+        and (len(state.nodes[node].cells) == 1 or sorted(state.nodes[node].cells) != group)
+        for node in group
+    )
+
+
+def _satisfies(state: MemoryState, mask: int, requested: Requested) -> bool:
+    """`isAffinitySatisfyRequest`: by what is free alone."""
+    nodes = [state.nodes[node] for node in hints.nodes_of(mask)]
+    free = {kind: sum(node.table(kind).free for node in nodes) & UINT64 for kind in requested}
+    return all(free[kind] >= size for kind, size in requested.items())
+
+
+def _best_hint(offered: Hints, masks: Iterable[int]) -> Hint:
+    """`findBestHint`: preferred ones first, then the narrowest; of none an empty hint."""
+    preferred = set(offered.preferred)
+    best = min(masks, key=lambda mask: (mask not in preferred, hints.narrowest(mask)), default=None)
+    return Hint(best, best in preferred)
+
+
+def regenerate(blocks: Blocks, requested: Requested) -> dict[str, Offer]:
+    """`regenerateHints`: what is allocated already, as preferred hints; a mismatch gives none at all, which the topology
+    manager takes for no preference."""
+    if len(blocks) != len(requested) or any(requested.get(block.kind) != block.size for block in blocks):
+        return {}
+    found: dict[str, list[int]] = {kind: [] for kind in requested}
+    for block in blocks:
+        found[block.kind].append(hints.mask_of(block.numa))
+    return {kind: Offer(kind, requested[kind], Hints(masks, masks)) for kind, masks in found.items()}
+
+
+def _update_reusable(state: MemoryState, demand: Demand, container: Container, blocks: Blocks) -> None:
+    """`updatePodReusableMemory`: an init container leaves its memory to the next ones, anything else uses it up."""
+    uid = demand.pod.uid
+    state.reusable = {uid: state.reusable[uid]} if uid in state.reusable else {}
+    ends = any(each.name == container.name and not each.sidecar for each in demand.pod.init)
+    known = dict(state.reusable.get(uid, {}))
+    for block in blocks:
+        key = (hints.mask_of(block.numa), block.kind)
+        if ends:
+            known[key] = max(known.get(key, 0), block.size)
+        elif key in known:
+            known[key] = max(0, known[key] - block.size)
+    if ends or uid in state.reusable:
+        state.reusable[uid] = known
+
+
+def _shrink_init_blocks(state: MemoryState, demand: Demand, container: Container, blocks: Blocks) -> None:
+    """`updateInitContainersMemoryBlocks`: what a container reuses no longer counts to the init containers before it."""
+    uid = demand.pod.uid
+    before: list[Container] = []
+    for each in demand.pod.init:
+        if each.name == container.name:
+            break
+        before.append(each)
+    for block in blocks:
+        left = block.size
+        for each in before:
+            if not each.sidecar and left:
+                left = _shrink(state, uid, each.name, block, left)
+
+
+def _shrink(state: MemoryState, uid: str, container: str, used: MemoryBlock, left: int) -> int:
+    """Takes up to `left` bytes out of a container's blocks like `used`; returns what is still left."""
+    shrunk: list[MemoryBlock] = []
+    for block in state.of(uid, container) or ():
+        taken = min(left, block.size) if (block.kind, set(block.numa)) == (used.kind, set(used.numa)) else 0
+        shrunk.append(msgspec.structs.replace(block, size=block.size - taken))
+        left -= taken
+    if shrunk:
+        state.assign(uid, container, tuple(shrunk))
+    return left
+
+
+def empty_shared_pool(demand: Demand, requested: Requested) -> str | None:
+    """`validatePodScopeResources`: why containers without memory of their own would have none at all."""
+    taken: Requested = {}
+    sharing = False
+    for container in demand.pod.init:
+        asked = demand.memory(container)
+        if asked is None:
+            return _NO_QUANTITY
+        if container.sidecar:
+            sharing = sharing or not asked
+            _add(taken, asked)
+        elif not asked and (kind := _used_up(taken, requested)):
+            return f"pod rejected, pod has shared init containers but no {kind} available for them"
+    for container in demand.pod.containers:
+        asked = demand.memory(container)
+        if asked is None:
+            return _NO_QUANTITY
+        sharing = sharing or not asked
+        _add(taken, asked)
+    if sharing and (kind := _used_up(taken, requested)):
+        return (
+            f"pod rejected, sum of exclusive container {kind} requests equals pod budget, "
+            "leaving no memory for shared containers"
+        )
+    return None
+
+
+def _add(taken: Requested, asked: Requested) -> None:
+    for kind, size in asked.items():
+        taken[kind] = taken.get(kind, 0) + size
+
+
+def _used_up(taken: Requested, requested: Requested) -> str | None:
+    return next((kind for kind, size in requested.items() if taken.get(kind, 0) >= size), None)
+
+
+def _slices(demand: Demand, requested: Requested) -> tuple[dict[str, Requested], Requested]:
+    """Memory by container of those that do not simply share what is left of the pod's, and what is left."""
+    own: dict[str, Requested] = {}
+    left = dict(requested)
+    for container in demand.pod.init:
+        asked = _asked(demand, container)
+        if asked:
+            own[container.name] = asked
+        elif not container.sidecar:
+            own[container.name] = dict(left)
+        if container.sidecar:
+            _subtract(left, asked)
+    for container in demand.pod.containers:
+        asked = _asked(demand, container)
+        if asked:
+            own[container.name] = asked
+            _subtract(left, asked)
+    return own, left
+
+
+def _asked(demand: Demand, container: Container) -> Requested:
+    asked = demand.memory(container)
+    if asked is None:
+        raise AllocationError(_NO_QUANTITY)
+    return asked
+
+
+def _subtract(left: Requested, asked: Requested) -> None:
+    for kind, size in asked.items():
+        if size:
+            left[kind] = (left.get(kind, 0) - size) & UINT64
+
+
+def _blocks(numa: tuple[int, ...], sizes: Requested) -> Blocks:
+    return tuple(MemoryBlock(kind, size, numa) for kind, size in sizes.items() if size > 0)
+
+
+def _assigned(state: MemoryState, whole_pods: bool) -> Iterable[tuple[str, str, Blocks]]:
+    """What every container has, with pod-level memory instead of a pod's containers."""
+    for uid, containers in sorted(state.assignments.items()):
+        if whole_pods and state.pods.get(uid):
+            yield uid, "", state.pods[uid]
+            continue
+        for name, blocks in sorted(containers.items()):
+            yield uid, name, blocks
+
+
+def _expect(expected: MemoryState, uid: str, container: str, block: MemoryBlock) -> None:
+    """`updateExpectedMachineState`. Raises StartError: the machine has no such NUMA node or kind of memory."""
+    who = f"[memorymanager] (pod: {uid}, container: {container}) the memory assignment uses "
+    size = block.size
+    for node in block.numa:
+        if node not in expected.nodes:
+            raise StartError(who + "the NUMA that does not exist")
+        before = expected.nodes[node]
+        if block.kind not in before.memory:
+            raise StartError(who + "memory resource that does not exist")
+        given = min(size, before.memory[block.kind].free)
+        used = msgspec.structs.replace(before, assignments=before.assignments + 1, cells=block.numa)
+        expected.nodes[node] = used.charged(block.kind, given)
+        size -= given
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """What of a NUMA node is not as the machine and the assignments say (`areMachineStatesEqual`)."""
+
+    node: int
+    field: str
+    kind: str | None
+    state: int | tuple[int, ...] | None
+    expected: int | tuple[int, ...] | None
+
+
+def differences(state: Mapping[int, NodeState], expected: Mapping[int, NodeState]) -> list[Difference]:
+    """Everything that differs; the kubelet stops at the first. Free and reserved count over a node's whole group."""
+    found = [
+        Difference(node, "node", None, node if node in state else None, node if node in expected else None)
+        for node in sorted(state.keys() ^ expected.keys())
+    ]
+    for node in sorted(state.keys() & expected.keys()):
+        mine, other = state[node], expected[node]
+        if mine.assignments != other.assignments:
+            found.append(Difference(node, "numberOfAssignments", None, mine.assignments, other.assignments))
+        if sorted(mine.cells) != sorted(other.cells):
+            found.append(Difference(node, "cells", None, mine.cells, other.cells))
+        found += [
+            Difference(node, "memoryMap", kind, _total(mine, kind), _total(other, kind))
+            for kind in sorted(mine.memory.keys() ^ other.memory.keys())
+        ]
+        for kind in sorted(mine.memory.keys() & other.memory.keys()):
+            found += _table_differences(state, expected, node, kind)
+    return found
+
+
+def _total(node: NodeState, kind: str) -> int | None:
+    return node.memory[kind].total if kind in node.memory else None
+
+
+def _table_differences(
+    state: Mapping[int, NodeState], expected: Mapping[int, NodeState], node: int, kind: str
+) -> Iterable[Difference]:
+    mine, other = state[node].memory[kind], expected[node].memory[kind]
+    for field, have, want in (
+        ("TotalMemSize", mine.total, other.total),
+        ("SystemReserved", mine.system_reserved, other.system_reserved),
+        ("Allocatable", mine.allocatable, other.allocatable),
+    ):
+        if have != want:
+            yield Difference(node, field, kind, have, want)
+    have_all, want_all = (_over_group(nodes, state[node].cells, kind) for nodes in (state, expected))
+    for field, have, want in zip(("free", "reserved"), have_all, want_all, strict=True):
+        if have != want:
+            yield Difference(node, field, kind, have, want)
+
+
+def _over_group(nodes: Mapping[int, NodeState], cells: tuple[int, ...], kind: str) -> tuple[int, int]:
+    """Free and reserved bytes of a group."""
+    tables = [nodes[cell].memory[kind] for cell in cells if cell in nodes and kind in nodes[cell].memory]
+    return sum(each.free for each in tables) & UINT64, sum(each.reserved for each in tables) & UINT64
+
+
+def policy(settings: Settings, machine: Machine) -> StaticPolicy | None:
+    """`NewManager`: the policy, None for `None`. Raises StartError."""
+    name = settings.memory_manager_policy
+    if name == NONE:
+        return None
+    if name == "BestEffort":
+        raise StartError('policy "BestEffort" is not available for platform "linux"')
+    if name != STATIC:
+        raise StartError(f'unknown policy: "{name}"')
+    _validate_reserved_memory(settings, machine)
+    reserved = _converted(settings, machine)
+    if not sum(kinds.get(resource.MEMORY, 0) for kinds in reserved.values()) & UINT64:
+        raise StartError("[memorymanager] you should specify the system reserved memory")
+    return StaticPolicy(machine, reserved)
+
+
+def _validate_reserved_memory(settings: Settings, machine: Machine) -> None:
+    """`validateReservedMemory`: reservedMemory adds up to exactly what Node Allocatable reserves, kind by kind."""
+    totals: dict[str, resource.Quantity] = {}
+    for each in settings.reserved_memory:
+        if each.numa not in machine.ids:
+            raise StartError(
+                f"the reserved memory configuration references a NUMA node {each.numa} that does not exist on this machine"
+            )
+        for kind, size in each.limits.items():
+            totals[kind] = resource.parse(size) + totals.get(kind, resource.ZERO)
+    allocatable = {
+        kind: resource.parse(size) for kind, size in settings.reservation.items() if resource.is_memory(kind)
+    }
+    faults = tuple(
+        f'the total amount "{resource.ZERO + totals.get(kind, resource.ZERO)}" of type "{kind}" is not equal to the value '
+        f'"{resource.ZERO + allocatable.get(kind, resource.ZERO)}" determined by Node Allocatable feature'
+        for kind in sorted({*totals, *allocatable})
+        if totals.get(kind, resource.ZERO).amount != allocatable.get(kind, resource.ZERO).amount
+    )
+    if faults:
+        raise StartError(faults[0], faults[1:])
+
+
+def _converted(settings: Settings, machine: Machine) -> dict[int, Requested]:
+    """`convertReserved`: bytes by NUMA node and kind; of the same kind named twice the last counts."""
+    reserved: dict[int, Requested] = {node: {} for node in machine.ids}
+    for each in settings.reserved_memory:
+        for kind, size in each.limits.items():
+            amount = resource.parse(size).int64
+            if amount is None:
+                raise StartError("could not covert a variable of type Quantity to int64")
+            reserved[each.numa][kind] = amount & UINT64
+    return reserved
