@@ -1,0 +1,59 @@
+"""600 random cases against what the kubelet 1.37.2 itself answered: starts, refusals, placements, crashes, to the word."""
+
+import gzip
+import json
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numacore.kubelet import case
+
+RECORDED = Path(__file__).parent / "cases" / "kubelet-1.37.2.jsonl.gz"
+Line = dict[str, Any]
+
+
+@cache
+def recorded() -> tuple[Line, ...]:
+    with gzip.open(RECORDED, "rt") as lines:
+        return tuple(map(json.loads, lines))
+
+
+def engine(line: Line) -> list[Line]:
+    """All answers that the engine holds possible."""
+    answer = case.judge(case.read(json.dumps(line["case"])))
+    return [answer, *answer.pop("open", [])]
+
+
+@pytest.mark.parametrize("first", range(0, 600, 100))
+def test_the_engine_answers_as_the_kubelet_did(first: int) -> None:
+    for line in recorded()[first : first + 100]:
+        assert line["answer"] in engine(line), line["case"]["ID"]
+
+
+def test_what_the_kubelet_answered_differently_at_another_time_is_told_as_open() -> None:
+    (line,) = (line for line in recorded() if "other_answers" in line)
+    possible = engine(line)
+    assert len(possible) == 2
+    assert line["answer"] in possible
+    assert line["other_answers"][0] in possible
+
+
+def test_the_recorded_cases_hold_every_kind_of_answer() -> None:
+    """Cases without refusals would prove little."""
+    steps = Counter(
+        step.get("reason", "admitted" if step["admit"] else "?")
+        for line in recorded()
+        for step in line["answer"]["steps"] or ()
+    )
+    assert len(recorded()) == 600
+    assert sum("start_error" in line["answer"] for line in recorded()) > 100
+    assert (
+        min(
+            steps[kind] for kind in ("TopologyAffinityError", "UnexpectedAdmissionError", "SMTAlignmentError")
+        )
+        > 30
+    )
+    assert steps["Panic"] == 10
