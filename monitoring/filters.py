@@ -98,6 +98,17 @@ class Cross(df.Filter):
         return qs.filter(wanted)
 
 
+class Answering(df.Filter):
+    """Nodes by the state of an exporter that is collected from."""
+
+    field_class = SeveralField
+
+    def filter(self, qs: QuerySet[Model], value: list[str]) -> QuerySet[Model]:
+        if not value:
+            return qs
+        return qs.filter(pk__in=Endpoint.objects.filter(enabled=True, state__in=value).values("node"))
+
+
 class Presence(df.ChoiceFilter):
     """Whether something is so: a column that holds true, or a number above 0; null = unknown."""
 
@@ -169,6 +180,7 @@ class NodeFilter(df.FilterSet):
     topology_scope = Several(field_name="topology_scope", label=_("Topology scope"))
     cpu_policy = Several(field_name="cpu_policy", label=_("CPU manager policy"))
     memory_policy = Several(field_name="memory_policy", label=_("Memory manager policy"))
+    state = Answering(choices=list(Endpoint.State.choices), label=_("Exporter"))
     crossing = Presence(field_name="crossing", label=_("Has cross-NUMA containers"))
     problems = Presence(field_name="problems", label=_("Readers have problems"))
     contradictions = Presence(field_name="contradictions", label=_("Settings contradict each other"))

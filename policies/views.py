@@ -88,7 +88,11 @@ class AuditExport(AuditorsOnly, View):
     def get(self, request: HttpRequest, form: str) -> HttpResponse:
         if form not in WRITERS:
             raise Http404
-        wanted = AuditFilter(request.GET).wanted()
+        asked = AuditFilter(request.GET)
+        if not asked.is_valid():
+            lines = [f"{field.label}: {error}" for field in asked for error in field.errors]
+            return HttpResponse("\n".join(lines), status=400, content_type="text/plain; charset=utf-8")
+        wanted = asked.wanted()
         rows = [row(entry) for entry in selectors.entries(wanted)[:EXPORT_ROWS]]
         audit.record_request(request, "export audit log", target=form, detail=f"{len(rows)} entries")
         content_type, write = WRITERS[form]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterable, Sequence
+from http import HTTPStatus
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
+from django.forms import Form
 from django.http import HttpResponse
 
 MOST_ROWS = 200_000
@@ -42,6 +44,14 @@ WRITERS: dict[str, tuple[str, Writer]] = {
     "csv": ("text/csv; charset=utf-8", write_csv),
     "json": ("application/json", write_json),
 }
+
+
+def refusal(form: Form) -> HttpResponse:
+    """A filter that cannot be read is refused: a file of everything would pass for a file of what was asked."""
+    lines = [f"{field.label}: {error}" for field in form for error in field.errors]
+    return HttpResponse(
+        "\n".join(lines), status=HTTPStatus.BAD_REQUEST, content_type="text/plain; charset=utf-8"
+    )
 
 
 def answer(form: str, name: str, columns: Sequence[str], rows: Iterable[Row]) -> HttpResponse:

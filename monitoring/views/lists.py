@@ -224,7 +224,10 @@ class Export(ClusterView):
     def get(self, _request: HttpRequest, form: str, **_kwargs: Any) -> HttpResponse:
         if form not in exports.WRITERS:
             raise Http404
-        rows: QuerySet[Any] = self.filtered().qs
+        found = self.filtered()
+        if not found.is_valid():
+            return exports.refusal(found.form)
+        rows: QuerySet[Any] = found.qs
         return exports.answer(
             form,
             f"{slugify(self.cluster.slug)}-{self.name}",

@@ -38,6 +38,8 @@ TABS = {
 PARTS = {"topology": "picks", "containers": "containers"}
 PART_NAMES = ("said", *PARTS.values())
 DRAWN = ("topology", "distances", "containers")
+LONGEST = 253
+"""Characters that a name in Kubernetes may have."""
 KEPT = ("container", "cpu", "refresh")
 """Parameters of the address that choosing a time range leaves alone."""
 EVENTS_PER_PAGE = 50
@@ -127,7 +129,7 @@ class NodePage(NodeView, ClusterPage):
     def of_tab(self) -> dict[str, Any]:
         """What only one tab needs."""
         if self.tab == "containers":
-            return {"containers": self.containers(), "order": self.order, "orders": list(ORDERS)}
+            return {"containers": self.containers(), "order": self.order, "find": self.find}
         if self.tab == "distances":
             return {"matrix": distance_rows(self.state)}
         told = self.state.facts.kubelet
@@ -164,8 +166,18 @@ class NodePage(NodeView, ClusterPage):
         asked = self.request.GET.get("order", "cost")
         return asked if asked in ORDERS else "cost"
 
+    @property
+    def find(self) -> str:
+        return self.request.GET.get("q", "").strip()[:LONGEST]
+
     def containers(self) -> list[ContainerReport]:
-        return sorted(self.state.report.containers, key=ORDERS[self.order])
+        wanted = self.find.casefold()
+        found = [
+            each
+            for each in self.state.report.containers
+            if wanted in drawing.title(each).casefold() or wanted in each.container.id
+        ]
+        return sorted(found, key=ORDERS[self.order])
 
 
 class Drawing(NodeView):

@@ -1,6 +1,6 @@
 // Lists: the filter form and the export links follow the address, whatever changed it (a chip, a column, the form).
 
-const KEPT = ["sort", "per_page", "refresh"];
+const KEPT = ["sort", "per_page", "order", "tab", "container", "cpu", "refresh"];
 
 /** What the form asks for: no empty fields, and the order and size that the list has now. */
 function ask(event) {

@@ -15,6 +15,7 @@ export class Rows {
     document.addEventListener("focusin", (event) => this.over(event));
     document.addEventListener("numa:refreshed", () => this.show(this.state));
     selection.watch((state) => this.show(state));
+    document.querySelector(".nw-row-selected")?.scrollIntoView({ block: "nearest" });
   }
 
   take(data) {
