@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/klog/v2"
+	v1qos "k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
+	"k8s.io/kubernetes/pkg/kubelet/cm/containermap"
+	"k8s.io/kubernetes/pkg/kubelet/cm/cpumanager"
+	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
+	"k8s.io/kubernetes/pkg/kubelet/cm/memorymanager"
+	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
+	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
+	"k8s.io/utils/cpuset"
+)
+
+// The periodic work of the CPU manager runs once, at start, and then not again in the life of a case.
+const reconcilePeriod = 1000 * time.Hour
+
+// The pods that the kubelet knows. The CPU manager's first reconciliation asks for them twice from its own goroutine; waiting
+// for that keeps it from running beside an admission.
+type activePods struct {
+	sync.Mutex
+	pods  []*v1.Pod
+	asked int
+}
+
+func (a *activePods) list() []*v1.Pod {
+	a.Lock()
+	defer a.Unlock()
+	a.asked++
+	return append([]*v1.Pod(nil), a.pods...)
+}
+
+func (a *activePods) waitUntilAsked(times int) {
+	for {
+		a.Lock()
+		asked := a.asked
+		a.Unlock()
+		if asked >= times {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+func (a *activePods) add(pod *v1.Pod) {
+	a.remove(string(pod.UID))
+	a.pods = append(a.pods, pod)
+}
+
+func (a *activePods) remove(uid string) {
+	a.Lock()
+	defer a.Unlock()
+	var kept []*v1.Pod
+	for _, pod := range a.pods {
+		if string(pod.UID) != uid {
+			kept = append(kept, pod)
+		}
+	}
+	a.pods = kept
+}
+
+type ready struct{}
+
+func (ready) AddSource(string) {}
+func (ready) AllReady() bool   { return true }
+
+type noStatus struct{}
+
+func (noStatus) GetPodStatus(types.UID) (v1.PodStatus, bool) { return v1.PodStatus{}, false }
+
+type noRuntime struct{}
+
+func (noRuntime) UpdateContainerResources(context.Context, string, *runtimeapi.ContainerResources) error {
+	return nil
+}
+
+// The kubelet's resource managers on one folder of state files.
+type kubelet struct {
+	folder   string
+	pods     activePods
+	topology topologymanager.Manager
+	devices  *devicemanager.ManagerImpl
+	cpu      cpumanager.Manager
+	memory   memorymanager.Manager
+}
+
+// start makes the managers in the order of container_manager_linux.go and starts them.
+func (k *kubelet) start(ctx context.Context, machine []numaForm, config configForm, withDevices bool) error {
+	logger := klog.FromContext(ctx)
+	info := machineInfo(machine)
+	reservation := resources(config.Reservation)
+	var err error
+	if k.topology, err = topologymanager.NewManager(logger, info.Topology, config.TopologyPolicy, config.Scope, config.TopologyOptions); err != nil {
+		return err
+	}
+	socket := filepath.Join(k.folder, "plugins", "kubelet.sock")
+	if k.devices, err = newDeviceManager(logger, socket, info.Topology, k.topology); err != nil {
+		return err
+	}
+	k.topology.AddHintProvider(logger, k.devices)
+	reserved, err := cpuset.Parse(config.ReservedCPUs)
+	if err != nil {
+		return err
+	}
+	if k.cpu, err = cpumanager.NewManager(logger, config.CPUPolicy, config.CPUOptions, reconcilePeriod, info, reserved, reservation, k.folder, k.topology); err != nil {
+		return err
+	}
+	k.topology.AddHintProvider(logger, k.cpu)
+	if k.memory, err = memorymanager.NewManager(logger, config.MemoryPolicy, info, reservation, reservedMemory(config.ReservedMemory), k.folder, k.topology); err != nil {
+		return err
+	}
+	k.topology.AddHintProvider(logger, k.memory)
+
+	k.pods.asked = 0
+	if err = k.cpu.Start(ctx, k.pods.list, ready{}, noStatus{}, noRuntime{}, containermap.NewContainerMap()); err != nil {
+		return err
+	}
+	if config.CPUPolicy == string(cpumanager.PolicyStatic) {
+		k.pods.waitUntilAsked(2)
+	}
+	if err = k.memory.Start(ctx, k.pods.list, ready{}, noStatus{}, noRuntime{}, containermap.NewContainerMap()); err != nil {
+		return err
+	}
+	if !withDevices {
+		return nil
+	}
+	return k.devices.Start(logger, k.pods.list, ready{}, containermap.NewContainerMap(), sets.New[string]())
+}
+
+// stop ends what holds on to a socket; the other managers need no farewell.
+func (k *kubelet) stop() {
+	if k.devices != nil {
+		_ = k.devices.Stop(klog.Background())
+	}
+}
+
+// report is what device plugins do after they registered: they list their devices.
+func (k *kubelet) report(ctx context.Context, forms []resourceForm, registered map[string]bool) error {
+	for _, form := range forms {
+		if !registered[form.Resource] {
+			if err := k.devices.PluginConnected(ctx, form.Resource, fakePlugin{form.Resource}); err != nil {
+				return err
+			}
+			registered[form.Resource] = true
+		}
+		k.devices.PluginListAndWatchReceiver(klog.FromContext(ctx), form.Resource, devices(form.Devices))
+	}
+	return nil
+}
+
+func (k *kubelet) admit(ctx context.Context, form podForm) (answer stepAnswer, crashed bool) {
+	candidate := pod(form)
+	k.pods.remove(form.UID)
+	others := k.pods.list()
+	k.pods.add(candidate)
+	defer func() {
+		if cause := recover(); cause != nil {
+			answer, crashed = stepAnswer{Reason: "Panic", Message: fmt.Sprint("kubelet crashes: ", cause)}, true
+		}
+	}()
+	result := k.topology.Admit(ctx, &lifecycle.PodAdmitAttributes{Pod: candidate, OtherPods: others, Operation: lifecycle.AddOperation})
+	if !result.Admit {
+		k.pods.remove(form.UID)
+	}
+	answer = stepAnswer{Admit: result.Admit, Reason: result.Reason, Message: result.Message, QOS: string(v1qos.GetPodQOS(candidate))}
+	k.describe(candidate, &answer)
+	return answer, false
+}
+
+// describe reads what the managers hold for the pod's containers.
+func (k *kubelet) describe(pod *v1.Pod, answer *stepAnswer) {
+	uid := string(pod.UID)
+	answer.CPUs, answer.Memory = map[string]string{}, map[string][]blockAnswer{}
+	answer.Devices = map[string]map[string][][]int64{}
+	for _, container := range append(append([]v1.Container(nil), pod.Spec.InitContainers...), pod.Spec.Containers...) {
+		name := container.Name
+		if cpus, known := k.cpu.State().GetCPUSet(uid, name); known {
+			answer.CPUs[name] = cpus.String()
+		}
+		for _, block := range k.memory.State().GetMemoryBlocks(uid, name) {
+			answer.Memory[name] = append(answer.Memory[name], blockAnswer{Numa: block.NUMAAffinity, Type: string(block.Type), Size: block.Size})
+		}
+		sort.Slice(answer.Memory[name], func(i, j int) bool { return answer.Memory[name][i].Type < answer.Memory[name][j].Type })
+		if held := k.describeDevices(uid, name); len(held) > 0 {
+			answer.Devices[name] = held
+		}
+	}
+	answer.Shared = k.shared()
+}
+
+func (k *kubelet) describeDevices(uid, container string) map[string][][]int64 {
+	held := map[string][][]int64{}
+	for resource, instances := range k.devices.GetDevices(uid, container) {
+		lists := [][]int64{}
+		for _, device := range instances {
+			ids := []int64{}
+			for _, node := range device.GetTopology().GetNodes() {
+				if node.ID >= 0 { // -1 stands for "the plugin named none"
+					ids = append(ids, node.ID)
+				}
+			}
+			sort.Slice(ids, func(i, j int) bool { return ids[i] < ids[j] })
+			lists = append(lists, ids)
+		}
+		sort.Slice(lists, func(i, j int) bool { return fmt.Sprint(lists[i]) < fmt.Sprint(lists[j]) })
+		held[resource] = lists
+	}
+	return held
+}
+
+func (k *kubelet) shared() string {
+	return k.cpu.State().GetDefaultCPUSet().String()
+}
+
+func (k *kubelet) files() *stateAnswer {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(k.folder, name))
+		if err != nil {
+			return ""
+		}
+		return string(text)
+	}
+	return &stateAnswer{CPU: read("cpu_manager_state"), Memory: read("memory_manager_state")}
+}
