@@ -105,7 +105,9 @@ def test_prometheus_is_not_asked_with_a_token_that_cannot_be_read(endpoint: Endp
 
 def test_the_administration_says_that_it_has_to_be_entered_again(as_administrator: Client) -> None:
     cluster = Cluster.objects.create(slug="east", name="East")
-    endpoint = Endpoint.objects.create(cluster=cluster, url="http://node:9100", token=Unreadable("of another key"))
+    endpoint = Endpoint.objects.create(
+        cluster=cluster, url="http://node:9100", token=Unreadable("of another key")
+    )
     assert raw() == "of another key"
     page = as_administrator.get(f"/admin/monitoring/endpoint/{endpoint.pk}/change/").content.decode()
     assert "The stored token cannot be read: it was encrypted with another secret key. Enter it again" in page
