@@ -1,61 +1,91 @@
-"""`python -m numacore WORD`: asks the engine from a terminal or a pipe, one JSON object a line in, one a line out.
+"""`python -m numacore WORD`: the engine on standard input and output, a JSON object a line.
 
-judge: what a kubelet does with pods (the cases of numacore.kubelet.case).
+The one module of this room that reads and writes. A line that is no case gets a message with its number on standard error, the others go on.
+Exit code 0 = every line was answered, 1 = some were not, 2 = the command is wrong.
 """
 
-from __future__ import annotations
-
 import argparse
-import json
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any, TextIO
-
-import msgspec
+from collections.abc import Callable, Iterable, Sequence
+from typing import BinaryIO, TextIO
 
 from numacore.kubelet import case, settings
-from numacore.kubelet.errors import UnsupportedError
-from numacore.quantity import QuantityError
+from numacore.volcano import cases, versions
 
-Answer = Callable[[str], dict[str, Any]]
-
-
-def main(arguments: list[str]) -> int:
-    """Answers standard input; 1 = at least one line could not be answered."""
-    parser = argparse.ArgumentParser(prog="python -m numacore", description=__doc__)
-    words = parser.add_subparsers(dest="word", required=True)
-    judge = words.add_parser("judge", help="what a kubelet does with pods, a case a line")
-    judge.add_argument(
-        "--kubelet", type=_kubelet_minor, default=settings.NEWEST, metavar="VERSION", help="such as 1.37"
-    )
-    asked = parser.parse_args(arguments)
-    return _answer_lines(
-        lambda line: case.judge(case.read(line), asked.kubelet), sys.stdin, sys.stdout, sys.stderr
-    )
+Answer = Callable[[bytes], bytes]
 
 
-def _answer_lines(answer: Answer, lines: Iterable[str], out: TextIO, complaints: TextIO) -> int:
-    failed = 0
+def main(arguments: Sequence[str] | None = None) -> int:
+    chosen = _parser().parse_args(arguments)
+    answer: Answer = chosen.prepare(chosen)
+    return answer_lines(sys.stdin.buffer, answer, sys.stdout.buffer, sys.stderr)
+
+
+def answer_lines(lines: Iterable[bytes], answer: Answer, answers: BinaryIO, complaints: TextIO) -> int:
+    """Writes an answer for each line that is not blank; returns the exit code."""
+    code = 0
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            out.write(json.dumps(answer(line), ensure_ascii=False, separators=(",", ":")) + "\n")
-        except (msgspec.DecodeError, QuantityError, UnsupportedError, ValueError) as error:
+            answers.write(answer(line) + b"\n")
+        except ValueError as error:
             complaints.write(f"line {number}: {error}\n")
-            failed = 1
-    return failed
+            code = 1
+    answers.flush()
+    return code
 
 
-def _kubelet_minor(text: str) -> int:
-    major, _, rest = text.removeprefix("v").partition(".")
-    minor = rest.partition(".")[0]
-    if major != "1" or not minor.isdigit() or not settings.OLDEST <= int(minor) <= settings.NEWEST:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a version from 1.{settings.OLDEST} to 1.{settings.NEWEST}"
-        )
-    return int(minor)
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m numacore", description=__doc__)
+    words = parser.add_subparsers(metavar="WORD", required=True)
+    score = words.add_parser("score", help="what Volcano's numa-aware plugin says of each node")
+    score.add_argument(
+        "--volcano", type=_volcano, default="1.15", metavar="VERSION", help="its version (default: 1.15)"
+    )
+    score.set_defaults(prepare=_score)
+    judge = words.add_parser("judge", help="what a kubelet does with pods")
+    judge.add_argument(
+        "--kubelet",
+        type=_kubelet,
+        default=settings.NEWEST_VERSION,
+        metavar="VERSION",
+        help=f"its version (default: {settings.NEWEST_VERSION})",
+    )
+    judge.set_defaults(prepare=_judge)
+    return parser
+
+
+def _score(chosen: argparse.Namespace) -> Answer:
+    if chosen.volcano.proof != "proven":
+        _note(f"Volcano {chosen.volcano}: its rules are taken from documents, not compared with the program.")
+    return cases.answer
+
+
+def _volcano(text: str) -> versions.Version:
+    try:
+        return versions.parse(text)
+    except versions.UnknownVersionError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _judge(chosen: argparse.Namespace) -> Answer:
+    minor: int = chosen.kubelet
+    if minor not in settings.PROVEN:
+        _note(f"Kubelet 1.{minor}: its rules are taken from documents, not compared with the program.")
+    return lambda line: case.answer(line, minor)
+
+
+def _kubelet(text: str) -> int:
+    try:
+        return settings.minor_of(text)
+    except settings.UnknownVersionError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -99,12 +99,28 @@ class CaseIn(msgspec.Struct, rename="pascal", kw_only=True):
     steps: list[StepIn] | None = None
 
 
+class CaseError(ValueError):
+    """A line that is no case."""
+
+
 _DECODER = msgspec.json.Decoder(CaseIn)
 
 
 def read(line: bytes | str) -> CaseIn:
-    """A case from one line of JSON. Raises msgspec.DecodeError (a ValidationError names the field)."""
-    return _DECODER.decode(line)
+    """A case from one line of JSON. Raises CaseError, which names the field."""
+    try:
+        return _DECODER.decode(line)
+    except msgspec.DecodeError as error:
+        raise CaseError(str(error)) from None
+
+
+def answer(line: bytes, minor: int = NEWEST) -> bytes:
+    """The answer to a case, both as JSON.
+
+    Raises:
+        CaseError, quantity.QuantityError, errors.UnsupportedError: the line is no case, or one that cannot be judged.
+    """
+    return msgspec.json.encode(judge(read(line), minor))
 
 
 def judge(case: CaseIn, minor: int = NEWEST) -> Answer:

@@ -5,6 +5,7 @@ Values stand as they are in the file, unchecked: the managers refuse at start wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from math import frexp, ldexp
@@ -18,6 +19,7 @@ from numacore.kubelet import resource
 
 NEWEST = 37
 """Newest minor version of Kubernetes 1 whose rules are known."""
+NEWEST_VERSION = f"1.{NEWEST}"
 OLDEST = 21
 PROVEN = range(34, 38)
 """Minor versions whose rules were held against the kubelet itself; older ones come from documents."""
@@ -38,6 +40,18 @@ _GATES: dict[str, tuple[tuple[int, bool], ...]] = {
     "PodLevelResourcesFixKubeletQOSClass": ((37, True),),
 }
 """Default by the minor version since which it holds (kubelet 1.37, features/kube_features.go)."""
+
+
+class UnknownVersionError(ValueError):
+    """A version whose rules are not known."""
+
+
+def minor_of(version: str) -> int:
+    """The minor version of "1.37", "v1.37.2" and the like. Raises UnknownVersionError."""
+    match = re.fullmatch(r"v?1\.([0-9]{1,3})([.+-].*)?", version, re.ASCII)
+    if match is None or not OLDEST <= int(match[1]) <= NEWEST:
+        raise UnknownVersionError(f"{version!r} is not a version from 1.{OLDEST} to {NEWEST_VERSION}")
+    return int(match[1])
 
 
 class MemoryReservation(msgspec.Struct, frozen=True):

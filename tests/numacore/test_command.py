@@ -43,3 +43,32 @@ def test_a_wrong_command_says_what_is_possible(arguments: list[str]) -> None:
     done = command(*arguments)
     assert done.returncode == 2
     assert "usage: python -m numacore" in done.stderr
+
+
+POD = {"UID": "u", "Containers": [{"Name": "c0", "Requests": {"cpu": "2"}, "Limits": {"cpu": "2"}}]}
+KUBELET_CASE = {
+    "ID": "one",
+    "Machine": [{"ID": 0, "Cores": [{"ID": 0, "Socket": 0, "Threads": [0, 1]}]}],
+    "Config": {"TopologyPolicy": "none", "CPUPolicy": "none", "MemoryPolicy": "None"},
+    "Steps": [{"Admit": POD}],
+}
+
+
+def test_judge_answers_each_line_and_names_bad_ones() -> None:
+    bad = KUBELET_CASE | {"Config": {"TopologyPolicy": 1}}
+    done = command("judge", "--kubelet", "v1.34.2", lines=f"{json.dumps(bad)}\n{json.dumps(KUBELET_CASE)}\n")
+    assert [json.loads(line)["steps"][0]["admit"] for line in done.stdout.splitlines()] == [True]
+    assert done.stderr.splitlines() == ["line 1: Expected `str`, got `int` - at `$.Config.TopologyPolicy`"]
+    assert done.returncode == 1
+
+
+def test_judge_says_of_which_kubelets_it_knows_from_documents_only() -> None:
+    done = command("judge", "--kubelet", "1.28", lines=json.dumps(KUBELET_CASE))
+    assert done.stderr.startswith("Kubelet 1.28: its rules are taken from documents")
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("version", ["1.20", "1.38", "2.30", "1", "latest"])
+def test_judge_refuses_versions_that_it_does_not_know(version: str) -> None:
+    done = command("judge", "--kubelet", version)
+    assert (done.returncode, "is not a version from 1.21 to 1.37" in done.stderr) == (2, True)
