@@ -256,7 +256,7 @@ class _Reader:
             return None
         requests, limits = self.resources(spec, path)
         asked = {name for container in (*init, *containers) for name in container.requests}
-        sums = {name: _aggregate(init, containers, name) for name in asked & limits.keys()}
+        sums = {name: str(aggregate(init, containers, name)) for name in asked & limits.keys()}
         return PodResources(limits | sums | requests, limits)
 
     def resources(self, owner: Mapping[str, Any], path: str) -> tuple[Resources, Resources]:
@@ -382,7 +382,7 @@ def _may_overcommit(name: str) -> bool:
     return "/" not in name and not name.startswith(resource.HUGE_PAGES)
 
 
-def _aggregate(init: Sequence[Container], containers: Sequence[Container], name: str) -> str:
+def aggregate(init: Sequence[Container], containers: Sequence[Container], name: str) -> resource.Quantity:
     """The most that a pod's containers ask for at a time (component-helpers, resource/helpers.go `AggregateContainerRequests`)."""
     sidecars = most = resource.ZERO
     for each in init:
@@ -394,7 +394,7 @@ def _aggregate(init: Sequence[Container], containers: Sequence[Container], name:
     apps = sidecars
     for each in containers:
         apps = apps + each.request(name)
-    return str(max(most, apps, key=_amount))
+    return max(most, apps, key=_amount)
 
 
 def _amount(each: resource.Quantity) -> Fraction:
