@@ -49,31 +49,44 @@ class Places:
         self.with_cpus = [i for i, group in enumerate(groups) if group]
         starts = np.cumsum([0, *(len(groups[i]) for i in self.with_cpus)])
         self.starts = starts[:-1]
+        self.counts = [len(groups[i]) for i in self.with_cpus]
         self.width = len(groups)
 
     def arranged(self, cpu: CpuColumns) -> Numbers:
         """The times as numbers, NUMA node after NUMA node. Raises WireError."""
-        busy, idle = _numbers(cpu.busy, self.count, "busy"), _numbers(cpu.idle, self.count, "idle")
-        both = np.stack((busy, idle))
+        both = np.empty((2, self.count), np.int64)
+        both[0], both[1] = _numbers(cpu.busy, self.count, "busy"), _numbers(cpu.idle, self.count, "idle")
         return both if self.order is None else both[:, self.order]
 
     def shares(self, before: Numbers, after: Numbers) -> list[float | None]:
         """Mean busy share of each NUMA node, as `usage.numa_busy` defines it."""
-        busy, idle = after - before
         found: list[float | None] = [None] * self.width
         if not len(self.starts):
             return found
-        known = (busy >= 0) & (idle >= -IDLE_SLIP)
-        np.maximum(idle, 0, out=idle)
-        idle += busy
-        known &= idle > 0
-        share = np.divide(busy, idle, out=np.zeros(len(busy)), where=known)
-        sums = np.add.reduceat(share, self.starts).tolist()
-        counts = np.add.reduceat(known, self.starts, dtype=np.int64).tolist()
+        moved = after - before
+        if least(moved) >= 0 and least(passed := moved[0] + moved[1]) > 0:
+            sums, counts = np.add.reduceat(moved[0] / passed, self.starts).tolist(), self.counts
+        else:
+            sums, counts = self._known_shares(*moved)
         for i, total, count in zip(self.with_cpus, sums, counts, strict=True):
             if count:
                 found[i] = total / count
         return found
+
+    def _known_shares(self, busy: Numbers, idle: Numbers) -> tuple[list[float], list[int]]:
+        """Sums of the shares that are known, and how many, where some counters ran backwards or stood still."""
+        known = (busy >= 0) & (idle >= -IDLE_SLIP)
+        passed = busy + np.maximum(idle, 0)
+        known &= passed > 0
+        share = np.divide(busy, passed, out=np.zeros(len(busy)), where=known)
+        counts = np.add.reduceat(known, self.starts, dtype=np.int64)
+        return np.add.reduceat(share, self.starts).tolist(), counts.tolist()
+
+
+def least(numbers: Numbers) -> int:
+    """The least of them; there is one."""
+    found: int = np.minimum.reduce(numbers, axis=None)
+    return found
 
 
 def _numbers(raw: msgspec.Raw, count: int, column: str) -> Numbers:
@@ -95,7 +108,8 @@ def same_reading(last: Reading, now: Reading) -> bool:
         return True
     if last.times is None or now.times is None or last.cpus != now.cpus or not now.times.size:
         return False
-    return bool((last.times == now.times).all())
+    # The first counters tell nearly always, and telling costs next to nothing then.
+    return bool(last.times[1, 0] == now.times[1, 0] and (last.times == now.times).all())
 
 
 def elapsed(last: Reading, now: Reading) -> float | None:

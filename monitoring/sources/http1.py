@@ -78,7 +78,7 @@ class Connection(asyncio.Protocol):
     def _reset(self) -> None:
         self._input = b""
         self._headers: dict[bytes, bytes] = {}
-        self._body = bytearray()
+        self._body: list[bytes] = []
         self._mode: Callable[[], bool] = self._read_head
         self._size = self._status = self._left = self._held = self._overhead = 0
 
@@ -255,7 +255,7 @@ class Connection(asyncio.Protocol):
             return
         self._size += len(piece)
         self._check_size()
-        self._body += piece
+        self._body.append(piece)
         self._held += len(piece)
         self._budget.left -= len(piece)
         if self._budget.left < 0:
@@ -268,7 +268,7 @@ class Connection(asyncio.Protocol):
     # Ends ----------------------------------------------------------------------------------------------------
 
     def _finish(self, keep: bool) -> None:
-        body = self._unpacked(bytes(self._body))
+        body = self._unpacked(b"".join(self._body))
         answer = Answer(self._status, self._headers, body, keep)
         done, self._done = self._done, None
         self._release()
@@ -296,7 +296,7 @@ class Connection(asyncio.Protocol):
     def _release(self) -> None:
         self._budget.left += self._held
         self._held = 0
-        self._body = bytearray()
+        self._body = []
         self._input = b""
 
 

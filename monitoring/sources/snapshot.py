@@ -33,25 +33,28 @@ class _Memory(msgspec.Struct, gc=False):
     counters: _Counters | None = None
 
 
-class _Usage(msgspec.Struct):
+_UNKNOWN = _Memory()
+
+
+class _Usage(msgspec.Struct, gc=False):
     containers_of: str
     cpu: CpuColumns | None = None
     memory: dict[int, _Memory] = {}
 
 
-class _UsageSection(msgspec.Struct):
+class _UsageSection(msgspec.Struct, gc=False):
     hash: str
     data: _Usage | None = None
 
 
-class _Sections(msgspec.Struct):
+class _Sections(msgspec.Struct, gc=False):
     machine: wire.Section | None = None
     kubelet: wire.Section | None = None
     containers: wire.Section | None = None
     usage: _UsageSection | None = None
 
 
-class _Envelope(msgspec.Struct):
+class _Envelope(msgspec.Struct, gc=False):
     version: int
     exporter: wire.Exporter
     taken: float
@@ -218,18 +221,17 @@ class Known:
     ) -> list[NumaUse]:
         if usage is None or now is None or self.machine is None:
             return []
-        busy = self._busy(last, now, seconds)
-        made = []
-        for i, numa in enumerate(self.machine.topology.numa_ids):
-            memory = usage.memory.get(numa)
-            remote = None
-            if last is not None and seconds is not None:
-                remote = columns.rate(last.remote[i], now.remote[i], seconds)
-            if memory is None:
-                made.append(NumaUse(busy[i], None, None, None, remote))
-            else:
-                made.append(NumaUse(busy[i], memory.used, memory.free, memory.file, remote))
-        return made
+        busy, width = self._busy(last, now, seconds), len(now.remote)
+        remote: list[float | None] = [None] * width
+        if last is not None and seconds is not None:
+            remote = [
+                columns.rate(then, after, seconds)
+                for then, after in zip(last.remote, now.remote, strict=True)
+            ]
+        memory = [usage.memory.get(numa, _UNKNOWN) for numa in self.machine.topology.numa_ids]
+        return [
+            NumaUse(busy[i], memory[i].used, memory[i].free, memory[i].file, remote[i]) for i in range(width)
+        ]
 
     def _busy(self, last: Reading | None, now: Reading, seconds: float | None) -> list[float | None]:
         comparable = last is not None and seconds is not None and last.cpus == now.cpus
