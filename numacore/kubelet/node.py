@@ -74,6 +74,19 @@ def start(settings: Settings, machine: Machine, state: State | None = None) -> N
         UnsupportedError: more NUMA nodes than can be enumerated.
         quantity.QuantityError: a reserved amount is no quantity.
     """
+    node = resume(settings, machine, state or empty_state())
+    if node.cpu:
+        node.cpu.validate(node.state.cpu, node.whole_pods)
+    if node.memory:
+        node.memory.validate(node.state.memory, node.whole_pods)
+    return node
+
+
+def resume(settings: Settings, machine: Machine, state: State) -> Node:
+    """A kubelet that runs already: its state was checked against the machine when it started, and is not again.
+
+    Raises: as `start`, for what no kubelet could have been started with.
+    """
     topology = topology_manager.policy(settings, machine)
     if len(machine.nodes) > MOST_NODES and (
         topology or settings.memory_manager_policy != memory_manager.NONE
@@ -87,14 +100,8 @@ def start(settings: Settings, machine: Machine, state: State | None = None) -> N
     except CpuSetError as error:
         raise StartError(f"unable to parse reservedSystemCPUs: {error}") from None
     memory = memory_manager.policy(settings, machine)
-    found = state or empty_state()
-    kept = State(found.cpu.copied(), found.memory.copied(), found.devices.copied(), dict(found.pods))
-    node = Node(settings, machine, topology, cpu, memory, DeviceManager(machine, settings.minor), kept)
-    if cpu:
-        cpu.validate(kept.cpu, node.whole_pods)
-    if memory:
-        memory.validate(kept.memory, node.whole_pods)
-    return node
+    kept = State(state.cpu.copied(), state.memory.copied(), state.devices.copied(), dict(state.pods))
+    return Node(settings, machine, topology, cpu, memory, DeviceManager(machine, settings.minor), kept)
 
 
 def report_devices(node: Node, report: dict[str, tuple[Device, ...]]) -> Node:
