@@ -1,0 +1,247 @@
+"""A node as a candidate: what is known of it, as the kubelet's and Volcano's engines take it.
+
+What is unknown and had to be assumed is said with it; a node of which too little is known cannot be judged, and says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+import msgspec
+
+from numacore import allocation, kubeletstate
+from numacore.cpuset import CpuSetError
+from numacore.diagnosis import Reason
+from numacore.facts import Facts
+from numacore.hints import mask_of
+from numacore.kubelet import cpu_manager, machine, memory_manager, node, resource, settings
+from numacore.kubelet.cpu_manager import CpuState
+from numacore.kubelet.device_manager import Device, DeviceState
+from numacore.kubelet.errors import HangError, PanicError, StartError, UnsupportedError
+from numacore.kubelet.memory_manager import MemoryState, MemoryTable, NodeState
+from numacore.kubelet.pod import Container, Pod
+from numacore.quantity import QuantityError
+from numacore.volcano.topology import Cpu, Numatopology
+
+_VERSION = re.compile(r"v?1\.(\d+)")
+
+
+class Room(msgspec.Struct, frozen=True):
+    """What pods request of a resource against what the node may give away. `unknown`: pods whose request nobody knows, so that
+    `requested` is the least that it can be."""
+
+    requested: Fraction
+    allocatable: Fraction
+    unknown: int = 0
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that pods may be judged on. `kubelet` None = it cannot be judged, for the reason in `problem`."""
+
+    name: str
+    kubelet: node.Node | None = None
+    volcano: Numatopology | None = None
+    """As the resource-exporter reports it; None = there is no such object."""
+    room: dict[str, Room] = {}
+    """By resource, what the scheduler counts before any NUMA question; unknown resources absent."""
+    assumed: tuple[Reason, ...] = ()
+    problem: Reason | None = None
+
+
+def of_facts(name: str, facts: Facts, volcano: Numatopology | None = None) -> Candidate:
+    """A candidate from everything known of a node. Without a Numatopology object of its own it gets the one that the
+    resource-exporter would write."""
+    told = facts.kubelet
+    if told is None or told.present is None:
+        return Candidate(name=name, problem=Reason("kubelet-unknown"))
+    if not told.present:
+        return Candidate(name=name, problem=Reason("no-kubelet"))
+    if told.unread:
+        return Candidate(name=name, problem=Reason("settings-unread", {"file": told.unread[0]}))
+    if missing := _unknown_memory(facts):
+        return Candidate(name=name, problem=Reason("memory-unknown", {"numa": missing}))
+    seen = machine.of_topology(facts.topology, facts.attributes)
+    asked = {field: setting.value for field, setting in told.settings.items()}
+    minor, assumed = _minor(told.version)
+    try:
+        wanted = settings.of_configuration(asked, minor, seen.memory)
+        if problem := _not_in_force(told, wanted):
+            return Candidate(name=name, problem=problem)
+        running = node.resume(wanted, seen, state_of(facts))
+    except (StartError, PanicError, HangError, UnsupportedError) as error:
+        return Candidate(name=name, problem=Reason("would-not-start", {"message": str(error)}))
+    except (QuantityError, CpuSetError, msgspec.ValidationError) as error:
+        return Candidate(name=name, problem=Reason("settings-wrong", {"message": str(error)}))
+    return Candidate(
+        name=name,
+        kubelet=running,
+        volcano=volcano or numatopology(facts, wanted),
+        room=_room(facts),
+        assumed=assumed,
+    )
+
+
+def _not_in_force(told: kubeletstate.Kubelet, wanted: settings.Settings) -> Reason | None:
+    """Why the state files do not belong to the settings: unread, or left by a kubelet that has not been restarted since."""
+    managers = (
+        ("cpu", told.cpu_state, wanted.cpu_manager_policy, cpu_manager.STATIC),
+        ("memory", told.memory_state, wanted.memory_manager_policy, memory_manager.STATIC),
+    )
+    for manager, state, policy, with_state in managers:
+        if state is None and policy == with_state:
+            return Reason("state-unknown", {"manager": manager})
+        if state is not None and state.policy != policy:
+            return Reason("policy-pending", {"manager": manager, "asked": policy, "in_force": state.policy})
+    return None
+
+
+def _unknown_memory(facts: Facts) -> str:
+    return ", ".join(
+        str(each) for each in facts.topology.numa_ids if facts.attributes.memory.get(each) is None
+    )
+
+
+def _minor(version: str | None) -> tuple[int, tuple[Reason, ...]]:
+    """The kubelet's minor version, and what had to be assumed for it."""
+    match = _VERSION.match(version or "")
+    if match is None:
+        return settings.NEWEST, (Reason("version-assumed", {"version": f"1.{settings.NEWEST}"}),)
+    minor = int(match[1])
+    nearest = min(max(minor, settings.OLDEST), settings.NEWEST)
+    if nearest != minor:
+        return nearest, (Reason("version-nearest", {"version": f"1.{minor}", "nearest": f"1.{nearest}"}),)
+    if minor not in settings.PROVEN:
+        return minor, (Reason("version-documents", {"version": f"1.{minor}"}),)
+    return minor, ()
+
+
+def state_of(facts: Facts) -> node.State:
+    """What the managers hold, from their state files. Entries of pods that the node no longer runs are there too, and go with
+    the next admission, as in the kubelet."""
+    told = facts.kubelet
+    cpu, memory = (told.cpu_state, told.memory_state) if told else (None, None)
+    return node.State(
+        cpu=_cpu_state(cpu),
+        memory=_memory_state(memory),
+        devices=_device_state(facts),
+        pods=_pods(facts, cpu, memory),
+    )
+
+
+def _cpu_state(found: kubeletstate.CpuManagerState | None) -> CpuState:
+    if found is None or found.policy != "static":
+        return CpuState()
+    return CpuState(
+        default=found.default.bits,
+        assignments={
+            uid: {name: cpus.bits for name, cpus in containers.items()}
+            for uid, containers in found.entries.items()
+        },
+    )
+
+
+def _memory_state(found: kubeletstate.MemoryManagerState | None) -> MemoryState:
+    if found is None or found.policy != memory_manager.STATIC:
+        return MemoryState()
+    held = [block for pod in found.entries.values() for blocks in pod.values() for block in blocks]
+    return MemoryState(
+        nodes={
+            numa: NodeState(
+                assignments=sum(numa in block.numa for block in held),
+                memory={kind: _table(table) for kind, table in tables.items()},
+                cells=found.groups.get(numa, (numa,)),
+            )
+            for numa, tables in found.nodes.items()
+        },
+        assignments=dict(found.entries),
+    )
+
+
+def _table(found: kubeletstate.MemoryTable) -> MemoryTable:
+    return MemoryTable(found.total, found.reserved_system, found.allocatable, found.reserved, found.free)
+
+
+def _device_state(facts: Facts) -> DeviceState:
+    """Devices that containers hold. Free ones are unknown to a node's exporter, so nothing more can be given away."""
+    state = DeviceState()
+    for container in facts.containers:
+        for claim in container.devices:
+            known = state.registered.setdefault(claim.resource, {})
+            known |= {each: Device(each, claim.numa) for each in claim.ids}
+            state.allocated[claim.resource] = state.allocated.get(claim.resource, frozenset()) | set(
+                claim.ids
+            )
+            if container.pod_uid and container.name:
+                held = state.pods.setdefault(container.pod_uid, {}).setdefault(container.name, {})
+                held[claim.resource] = held.get(claim.resource, frozenset()) | set(claim.ids)
+    return state
+
+
+def _pods(
+    facts: Facts,
+    cpu: kubeletstate.CpuManagerState | None,
+    memory: kubeletstate.MemoryManagerState | None,
+) -> dict[str, Pod]:
+    """Running pods, by the containers that they are known to have: what they hold is theirs."""
+    names: dict[str, set[str]] = {}
+    for container in facts.containers:
+        if container.pod_uid:
+            names.setdefault(container.pod_uid, set()).update([container.name] if container.name else [])
+    entries: list[Mapping[str, Mapping[str, object]]] = [each.entries for each in (cpu, memory) if each]
+    for each in entries:
+        for uid in each.keys() & names.keys():
+            names[uid].update(each[uid])
+    return {
+        uid: Pod(uid, tuple(Container(name) for name in sorted(found)))
+        for uid, found in sorted(names.items())
+    }
+
+
+def numatopology(facts: Facts, wanted: settings.Settings) -> Numatopology:
+    """The object that Volcano's resource-exporter would write of this node: raw core ids, every CPU that no container owns,
+    and the amount of CPU that kubeReserved and systemReserved name (resource-exporter, pkg/numatopo)."""
+    owned = mask_of(
+        cpu
+        for pod in (
+            facts.kubelet.cpu_state.entries.values() if facts.kubelet and facts.kubelet.cpu_state else ()
+        )
+        for cpus in pod.values()
+        for cpu in cpus
+    )
+    online = facts.topology.online
+    return Numatopology(
+        cpu_manager=wanted.cpu_manager_policy,
+        topology_manager=wanted.topology_manager_policy,
+        cpus={
+            each.id: Cpu(each.numa, each.socket or 0, each.core or 0)
+            for each in facts.topology.cpus
+            if each.numa is not None and each.id in online
+        },
+        allocatable=online - type(online).of_bits(owned),
+        reserved=_reserved_amount(facts),
+    )
+
+
+def _reserved_amount(facts: Facts) -> Fraction | None:
+    """kubeReserved + systemReserved; reservedSystemCPUs is not read there."""
+    told = facts.kubelet
+    tables = [told.settings.get(field) for field in ("kubeReserved", "systemReserved")] if told else []
+    amounts = [table.value.get("cpu") for table in tables if table and isinstance(table.value, dict)]
+    return sum((resource.parse(str(each)).amount for each in amounts if each is not None), Fraction(0))
+
+
+def _room(facts: Facts) -> dict[str, Room]:
+    found = {}
+    for name, allocated in (
+        (resource.CPU, allocation.cpu(facts)),
+        (resource.MEMORY, allocation.memory(facts)),
+    ):
+        if allocated is not None and allocated.allocatable is not None:
+            found[name] = Room(
+                Fraction(allocated.requested).limit_denominator(1000),
+                Fraction(allocated.allocatable).limit_denominator(1000),
+                allocated.unknown,
+            )
+    return found

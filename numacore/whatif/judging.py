@@ -1,0 +1,193 @@
+"""Pods judged on candidates: what the scheduler counts first, what the kubelet would do, what Volcano would think of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+
+import msgspec
+
+from numacore.diagnosis import Reason
+from numacore.kubelet import node, topology_manager
+from numacore.kubelet import pod as kubelet_pod
+from numacore.kubelet.errors import HangError, PanicError, StartError, UnsupportedError
+from numacore.kubelet.verdict import Verdict
+from numacore.manifest import Group, aggregate
+from numacore.volcano import plugin, pods
+from numacore.volcano.plugin import NodeVerdict, Score
+from numacore.whatif.candidate import Candidate, Room
+from numacore.whatif.disagreement import Disagreement, disagreement
+
+MOST_REPLICAS = 200
+"""Pods of a group that are put onto one node one after the other to see how many fit."""
+
+
+class Shortage(msgspec.Struct, frozen=True):
+    """The scheduler's own count says no (`Insufficient cpu`), and so would the kubelet (`OutOfcpu`). Exact amounts."""
+
+    resource: str
+    asked: Fraction
+    free: Fraction
+
+
+class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of a group's pods on one node.
+
+    `fits`: how many of them it takes one after the other, None = it cannot be judged. `first` is the verdict on the first pod,
+    `last` on the first that does not fit (None = all fit).
+    """
+
+    candidate: Candidate
+    shortage: Shortage | None = None
+    fits: int | None = None
+    first: Verdict | None = None
+    last: Verdict | None = None
+    volcano: NodeVerdict | None = None
+    """None = Volcano does not schedule these pods, or nothing is known of the node."""
+    score: Score | None = None
+    disagreement: Disagreement | None = None
+    problem: Reason | None = None
+
+    @property
+    def admitted(self) -> bool | None:
+        """Whether the first pod is admitted; None = unknown."""
+        if self.first is None:
+            return None if self.shortage is None else False
+        return self.first.admitted
+
+
+def judge(
+    group: Group, candidates: Sequence[Candidate], *, replicas: int | None = None, weight: int = 1
+) -> tuple[NodeAnswer, ...]:
+    """A group's pods on every candidate, in the order given: each node as if all of them went there.
+
+    `replicas`: how many, else as the manifest says. `weight`: of Volcano's plugin.
+    """
+    wanted = min(MOST_REPLICAS, max(1, group.replicas or 1 if replicas is None else replicas))
+    return scored(group, [judge_node(group, each, wanted) for each in candidates], weight)
+
+
+def judge_node(group: Group, candidate: Candidate, wanted: int) -> NodeAnswer:
+    """Up to `wanted` pods of a group on one candidate; scores need all candidates and are added by `scored`."""
+    if candidate.kubelet is None:
+        return NodeAnswer(candidate=candidate, problem=candidate.problem)
+    seen = volcano_verdict(group, candidate)
+    shortage = _shortage(group, candidate.room, 1)
+    if shortage:
+        return NodeAnswer(candidate=candidate, shortage=shortage, fits=0, volcano=seen)
+    running, first = node.admit(candidate.kubelet, _numbered(group, 0))
+    fits, last = _how_many(group, candidate, running, first, wanted)
+    return NodeAnswer(
+        candidate=candidate,
+        fits=fits,
+        first=first,
+        last=last,
+        volcano=seen,
+        disagreement=disagreement(group, candidate, first, seen) if seen else None,
+    )
+
+
+def _how_many(
+    group: Group, candidate: Candidate, running: node.Node, first: Verdict, wanted: int
+) -> tuple[int, Verdict | None]:
+    if not first.admitted:
+        return 0, first
+    for number in range(1, wanted):
+        if _shortage(group, candidate.room, number + 1):
+            return number, None
+        running, verdict = node.admit(running, _numbered(group, number))
+        if not verdict.admitted:
+            return number, verdict
+    return wanted, None
+
+
+def _numbered(group: Group, number: int) -> kubelet_pod.Pod:
+    """A pod of the group with a uid that no running pod has."""
+    return msgspec.structs.replace(group.pod, uid=f"asked-{number}")
+
+
+def _shortage(group: Group, room: Mapping[str, Room], pods_there: int) -> Shortage | None:
+    """The first resource that this many pods ask more of than is left; unknown requests of others count as none."""
+    for name, each in sorted(room.items()):
+        asked = asked_for(group, name)
+        free = each.allocatable - each.requested - asked * (pods_there - 1)
+        if asked > 0 and asked > free:
+            return Shortage(name, asked, max(free, Fraction(0)))
+    return None
+
+
+def asked_for(group: Group, name: str) -> Fraction:
+    """What one pod of the group requests of a resource, as the scheduler counts it."""
+    whole = group.pod.resources
+    if whole is not None and name in whole.requests:
+        return kubelet_pod.Container("", whole.requests).request(name).amount
+    return aggregate(group.pod.init, group.pod.containers, name).amount
+
+
+def volcano_verdict(group: Group, candidate: Candidate) -> NodeVerdict | None:
+    """Volcano's predicate, for pods that Volcano schedules."""
+    if candidate.kubelet is None or group.scheduler == "default-scheduler":
+        return None
+    return plugin.judge_node(_for_volcano(group), candidate.volcano)
+
+
+def _for_volcano(group: Group) -> pods.Pod:
+    return pods.Pod(
+        containers=tuple(map(_container_for_volcano, group.pod.containers)),
+        policy=group.policy,
+        init=tuple(map(_container_for_volcano, group.pod.init)),
+    )
+
+
+def _container_for_volcano(container: kubelet_pod.Container) -> pods.Container:
+    return pods.Container(
+        container.name,
+        {name: container.request(name).amount for name in container.requests},
+        {name: container.limit(name).amount for name in container.limits},
+    )
+
+
+def scored(group: Group, answers: Iterable[NodeAnswer], weight: int) -> tuple[NodeAnswer, ...]:
+    """Answers with Volcano's scores, which compare the nodes that its predicate let pass."""
+    answers = tuple(answers)
+    counts = {
+        each.candidate.name: each.volcano.outcomes[0].numa_nodes
+        for each in answers
+        if each.volcano and each.volcano.outcomes[0].fit and each.shortage is None
+    }
+    known = {name: count for name, count in counts.items() if count is not None}
+    scores = plugin.batch_node_order(_for_volcano(group), known, weight)
+    return tuple(msgspec.structs.replace(each, score=scores.get(each.candidate.name)) for each in answers)
+
+
+class Alternative(msgspec.Struct, frozen=True, kw_only=True):
+    """One pod under another policy on the same node as it stands. `problem`: the kubelet would not even start."""
+
+    policy: str
+    scope: str
+    verdict: Verdict | None
+    problem: str = ""
+
+
+def under_policies(group: Group, candidate: Candidate) -> tuple[Alternative, ...]:
+    """The first pod under each policy and scope of the topology manager; the running pods stay where they are."""
+    if candidate.kubelet is None:
+        return ()
+    scopes = (topology_manager.CONTAINER, topology_manager.POD)
+    return tuple(
+        under(group, candidate.kubelet, policy=policy, scope=scope)
+        for policy in topology_manager.POLICIES
+        for scope in (scopes if policy != topology_manager.NONE else scopes[:1])
+    )
+
+
+def under(group: Group, kubelet: node.Node, *, policy: str, scope: str) -> Alternative:
+    """The first pod on a node whose topology manager is set otherwise."""
+    wanted = msgspec.structs.replace(
+        kubelet.settings, topology_manager_policy=policy, topology_manager_scope=scope
+    )
+    try:
+        changed = node.resume(wanted, kubelet.machine, kubelet.state)
+    except (StartError, PanicError, HangError, UnsupportedError) as error:
+        return Alternative(policy=policy, scope=scope, verdict=None, problem=str(error))
+    return Alternative(policy=policy, scope=scope, verdict=node.admit(changed, _numbered(group, 0))[1])
