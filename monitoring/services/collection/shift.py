@@ -22,6 +22,7 @@ from monitoring.hot import StoreError
 from monitoring.services import endpoints, identity, leases, recording
 from monitoring.services.collection import writing
 from monitoring.services.collection.backlog import Backlog
+from monitoring.services.collection.pace import Pace
 from monitoring.services.collection.poller import Poller
 from monitoring.services.collection.roster import Roster
 from monitoring.services.leases import LeaseLostError, Tenure
@@ -35,14 +36,13 @@ Duty = Callable[[], Coroutine[Any, Any, None]]
 
 IDENTIFY, REPORT = 500, 16
 """Nodes of one transaction."""
-REPORT_SHARE, FIRST_REPORT_SHARE = 0.3, 0.6
-"""Of the time, at most, that goes into reports; the second while nodes wait for their first one."""
+SWEEP_SECONDS = 0.1
 SUMMARY_SECONDS = 10.0
 RELOAD_SECONDS = 5.0
 
-SWITCH_SECONDS = 0.0005
-"""How long a thread keeps Python's lock while another waits for it. With thousands of nodes the event loop is never idle,
-and at the default of 5 ms every query of the database thread would wait that long."""
+SWITCH_SECONDS = 0.0001
+"""How long a thread keeps Python's lock while another waits for it. The event loop gives it up before every answer that
+it reads (uvloop 0.23), and would wait so long for each of thousands while the database thread makes reports."""
 
 Result = Literal["worked", "busy", "lost"]
 
@@ -96,6 +96,8 @@ class Shift:
         self._step = settings.NUMAWEB_HISTORY_STEP
         self._backlog = _backlogs.setdefault(shard, Backlog(self._step))
         self._pools = {name: ThreadPoolExecutor(1, f"shift-{shard}-{name}") for name in ("io", "db", "lease")}
+        self._pace = Pace(self._roster.period)
+        self._swept = loop.time()
         self._lost = asyncio.Event()
         self._threshold = 0.0
 
@@ -124,7 +126,7 @@ class Shift:
         return [
             self._every(lease / 4, self._renew),
             self._every(min(RELOAD_SECONDS, 10 * period), self._reload),
-            self._every(0.1, self._sweep),
+            self._every(SWEEP_SECONDS, self._sweep),
             self._every(min(0.5, period / 2), self._flush),
             self._every(min(0.2, period / 2), self._identify),
             self._every(min(0.2, period / 2), self._report),
@@ -186,7 +188,10 @@ class Shift:
         self._roster.update(await self._db(writing.targets, self.shard, settings.NUMAWEB_COLLECT_SHARDS))
 
     async def _sweep(self) -> None:
-        self._roster.lanes.sweep(self.loop.time())
+        now = self.loop.time()
+        self._pace.late(max(0.0, now - self._swept - SWEEP_SECONDS))
+        self._swept = now
+        self._roster.lanes.sweep(now)
 
     async def _identify(self) -> None:
         """Finds the nodes of endpoints that are new or changed."""
@@ -216,7 +221,7 @@ class Shift:
             await self._io(writing.show, looked_at, self._threshold)
 
     async def _report(self) -> None:
-        """Makes the reports that are due, changed ones first, within a share of the time."""
+        """Makes the reports that are due, changed ones first, in the time that rounds leave."""
         now, refresh = self.loop.time(), float(settings.NUMAWEB_COLLECT_REFRESH)
         named = [poller for poller in self._roster.pollers.values() if poller.node is not None]
         due = [poller for poller in named if poller.report_due or now - poller.reported >= refresh]
@@ -224,9 +229,9 @@ class Shift:
         for i in range(0, len(due), REPORT):
             batch = due[i : i + REPORT]
             started = self.loop.time()
-            share = REPORT_SHARE if batch[0].reported_hashes else FIRST_REPORT_SHARE
+            first = not batch[0].reported_hashes
             await self._report_some(batch)
-            await asyncio.sleep((self.loop.time() - started) * (1 - share) / share)
+            await asyncio.sleep(self._pace.pause(self.loop.time() - started, first))
 
     async def _report_some(self, batch: list[Poller]) -> None:
         drafts = {poller: draft for poller in batch if (draft := poller.draft()) is not None}
