@@ -474,8 +474,8 @@ def _slices(demand: Demand, requested: Requested) -> tuple[dict[str, Requested],
             own[container.name] = asked
         elif not container.sidecar:
             own[container.name] = dict(left)
-        if container.sidecar:
-            _subtract(left, asked)
+        if container.sidecar:  # of a kind that the pod does not ask for, nothing is left to take it from
+            _subtract(left, {kind: size for kind, size in asked.items() if kind in requested})
     for container in demand.pod.containers:
         asked = _asked(demand, container)
         if asked:
