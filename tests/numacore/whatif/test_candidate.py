@@ -76,7 +76,7 @@ def test_it_makes_the_object_that_the_resource_exporter_would_write() -> None:
 
 def test_the_room_is_what_pods_have_not_asked_for() -> None:
     room = candidate.of_facts("n1", facts()).room
-    assert (room["cpu"].requested, room["cpu"].allocatable) == (2, 7)
+    assert room["cpu"] == candidate.Room(Fraction(2), Fraction(7))
 
 
 @pytest.mark.parametrize(
