@@ -97,9 +97,14 @@ def _better(tried: Choice, best: Choice | None, way: Way) -> bool:
 
 
 def _try(acc: Accumulator, free: dict[int, int], combination: Combination, way: Way) -> Choice | None:
-    """What taking from these nodes would leave; None = they cannot give it in equal shares."""
+    """What taking from these nodes would leave; None = they cannot give it in equal shares.
+
+    A node that spans sockets is listed under each, and may stand in a combination twice: it then counts twice, as in the kubelet.
+    """
     combo = combination.nodes
     group = way.group
+    if sum(free[node] for node in set(combo)) < acc.needed:
+        return None
     if sum(free[node] // group for node in combo) * group < acc.needed:
         return None
     share = acc.needed // len(combo) // group * group
@@ -107,7 +112,7 @@ def _try(acc: Accumulator, free: dict[int, int], combination: Combination, way: 
         share = min(share, *(free[node] // group * group for node in combo))
     if any(free[node] < share for node in combo):
         return None
-    left = {node: count - share if node in combo else count for node, count in free.items()}
+    left = {node: count - share * combo.count(node) for node, count in free.items()}
     rest = acc.needed - share * len(combo)
     one_socket = way.align_by_socket and _in_one_socket(acc.topology, combo)
     if not rest:
