@@ -12,19 +12,24 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 )
 
 const lineBuffer = 1 << 24
 
+// Where a kubelet keeps its state files, unless told otherwise.
+const rootDirectory = "/var/lib/kubelet"
+
+// The exit code of a process that answered a case in which the kubelet hangs; the cases after it were not asked.
+const afterHang = 3
+
 func main() {
 	silence()
 	cases := json.NewDecoder(bufio.NewReaderSize(os.Stdin, lineBuffer))
 	written := bufio.NewWriter(os.Stdout)
-	defer written.Flush()
 	answers := json.NewEncoder(written)
 	for {
 		var form caseForm
@@ -34,9 +39,14 @@ func main() {
 			fmt.Fprintln(os.Stderr, "no case:", err)
 			os.Exit(2)
 		}
-		if err := answers.Encode(judge(form)); err != nil {
+		answer := judge(form)
+		if err := answers.Encode(answer); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
+		}
+		written.Flush()
+		if last := len(answer.Steps) - 1; last >= 0 && answer.Steps[last].Reason == hung {
+			os.Exit(afterHang)
 		}
 	}
 }
@@ -63,7 +73,7 @@ func judge(form caseForm) caseAnswer {
 	for _, known := range form.State.Pods {
 		play.kubelet.pods.add(pod(known))
 	}
-	answer := caseAnswer{ID: form.ID, Steps: []stepAnswer{}}
+	answer := caseAnswer{ID: form.ID}
 	if answer.StartError, answer.StartPanic = play.start(); answer.StartError == "" && answer.StartPanic == "" {
 		answer.Steps = play.steps()
 	}
@@ -95,17 +105,20 @@ func (p *play) start() (failure, crash string) {
 			crash = fmt.Sprint(cause)
 		}
 	}()
-	if err := setGates(p.form.Config.Gates); err != nil {
-		return err.Error(), ""
-	}
-	ctx := context.Background()
-	if err := p.kubelet.start(ctx, p.form.Machine, p.form.Config, p.hasDevices()); err != nil {
-		return err.Error(), ""
-	}
-	if err := p.kubelet.report(ctx, p.form.Devices, p.registered); err != nil {
-		return err.Error(), ""
+	if err := p.bringUp(context.Background()); err != nil {
+		return strings.ReplaceAll(err.Error(), p.kubelet.folder, rootDirectory), ""
 	}
 	return "", ""
+}
+
+func (p *play) bringUp(ctx context.Context) error {
+	if err := setGates(p.form.Config.Gates); err != nil {
+		return err
+	}
+	if err := p.kubelet.start(ctx, p.form.Machine, p.form.Config, p.hasDevices()); err != nil {
+		return err
+	}
+	return p.kubelet.report(ctx, p.form.Devices, p.registered)
 }
 
 func (p *play) hasDevices() bool {
@@ -121,9 +134,9 @@ func (p *play) hasDevices() bool {
 }
 
 func (p *play) steps() []stepAnswer {
-	answers := []stepAnswer{}
+	var answers []stepAnswer
 	for _, step := range p.form.Steps {
-		answer, ended := p.step(step)
+		answer, ended := answered(func() (stepAnswer, bool) { return p.step(step) })
 		answers = append(answers, answer)
 		if ended {
 			break
@@ -180,21 +193,11 @@ func (p *play) restart(step restartForm) (answer stepAnswer, ended bool) {
 	return stepAnswer{Admit: true, Shared: p.kubelet.shared()}, false
 }
 
-// setGates puts every feature gate to its default and then those of the case to their values.
+// setGates gives the process feature gates of its own, with their defaults and those of the case.
 func setGates(gates map[string]bool) error {
-	all := utilfeature.DefaultMutableFeatureGate
-	for _, name := range touched {
-		if err := all.ResetFeatureValueToDefault(name); err != nil {
-			panic(err)
-		}
-	}
-	touched = nil
-	for name := range gates {
-		if _, known := all.GetAll()[featuregate.Feature(name)]; known {
-			touched = append(touched, featuregate.Feature(name))
-		}
-	}
-	return all.SetFromMap(gates)
+	copied := pristine.DeepCopy()
+	utilfeature.DefaultMutableFeatureGate, utilfeature.DefaultFeatureGate = copied, copied
+	return copied.SetFromMap(gates)
 }
 
-var touched []featuregate.Feature
+var pristine = utilfeature.DefaultMutableFeatureGate.DeepCopy()

@@ -1,0 +1,83 @@
+"""`python -m tests.oracle --cases N --seed S`: fresh random cases for the kubelet and our engine.
+
+Prints the seed, shrinks what differs and keeps it in tests/oracle/found, from where `make test` asks it for ever.
+Exit code 0 = they agree.
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.oracle import comparison, generator, program, shrinking
+from tests.oracle.comparison import Answer, Case, Difference
+
+FOUND = Path(__file__).parent / "found"
+CHUNK = 2000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.oracle", description=__doc__)
+    parser.add_argument("--cases", type=int, default=3000)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
+    parser.add_argument("--keep", type=int, default=5, help="differences to shrink and keep (default: 5)")
+    parser.add_argument("--into", type=Path, default=FOUND, help="folder for them")
+    parser.add_argument("--without", nargs="*", default=(), choices=generator.PARTS)
+    chosen = parser.parse_args(arguments)
+    print(f"seed {chosen.seed}, {chosen.cases} cases", flush=True)
+    try:
+        binary = program.oracle()
+    except program.LackingError as lacking:
+        print(f"This machine lacks {lacking}")
+        return 2
+    found = _differences(binary, chosen)
+    for difference in found[: chosen.keep]:
+        print(f"kept as {keep(shrink(difference, binary), chosen.into)}")
+    print(f"{len(found)} of {chosen.cases} cases differ")
+    return 1 if found else 0
+
+
+def _differences(binary: Path, chosen: argparse.Namespace) -> list[Difference]:
+    found: list[Difference] = []
+    started = time.monotonic()
+    for start in range(0, chosen.cases, CHUNK):
+        numbers = range(start, min(start + CHUNK, chosen.cases))
+        cases = [generator.case(chosen.seed, nth, chosen.without) for nth in numbers]
+        found += comparison.differences(cases, _oracle(binary), program.ask_engine)
+        print(f"{numbers.stop} cases, {len(found)} differ, {time.monotonic() - started:.0f} s", flush=True)
+    return found
+
+
+def _oracle(binary: Path) -> comparison.Ask:
+    return lambda cases: program.ask_oracle(binary, cases)
+
+
+def shrink(difference: Difference, binary: Path) -> Difference:
+    """The same kind of difference in a smaller case."""
+
+    def ask(case: Case) -> Difference | None:
+        try:
+            (ours,) = program.ask_engine([case])
+            answers: list[Answer] = program.ask_oracle(binary, [case] * 2)
+        except RuntimeError:
+            return None
+        return comparison.difference(case, answers, ours)
+
+    case = shrinking.shrunk(difference.case, lambda case: ask(case) is not None)
+    return ask(case) or difference
+
+
+def keep(difference: Difference, folder: Path) -> Path:
+    """Writes the case and what both said of it; a file in `found` holds the kubelet's answers as the right ones."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{difference.case['ID']}.json"
+    told = {"case": difference.case, "kubelet": difference.kubelet, "ours": difference.ours}
+    file.write_text(json.dumps(told, indent=1) + "\n")
+    return file
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""Whether two programs say the same of a case, where either may have more than one right answer."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+Case = dict[str, Any]
+Answer = dict[str, Any]
+Ask = Callable[[Sequence[Case]], list[Answer]]
+
+REPEATS = 12
+"""How often the oracle is asked again when its first answer is not ours."""
+MANY = 64
+"""From so many answers on, the engine gives no further ones; then one answer in common is agreement."""
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A case, the kubelet's answers that are not among ours, and ours."""
+
+    case: Case
+    kubelet: list[Answer]
+    ours: list[Answer]
+
+
+def differences(cases: Sequence[Case], oracle: Ask, engine: Ask) -> list[Difference]:
+    """The cases of which the two say different things."""
+    pairs = zip(cases, oracle(cases), engine(cases), strict=True)
+    doubtful = [(case, ours) for case, theirs, ours in pairs if plain(theirs) not in every(ours)]
+    found = (difference(case, oracle([case] * REPEATS), ours) for case, ours in doubtful)
+    return [each for each in found if each is not None]
+
+
+def difference(case: Case, kubelet: Iterable[Answer], ours: Answer) -> Difference | None:
+    """None = each of the kubelet's answers is one of ours."""
+    right = every(ours)
+    theirs = distinct(map(plain, kubelet))
+    if len(right) >= MANY and any(answer in right for answer in theirs):
+        return None
+    wrong = [answer for answer in theirs if answer not in right]
+    return Difference(case, wrong, right) if wrong else None
+
+
+def every(answer: Answer) -> list[Answer]:
+    """The answer and those that it names as just as right."""
+    return distinct(plain(each) for each in (answer, *answer.get("open", [])))
+
+
+def distinct(answers: Iterable[Answer]) -> list[Answer]:
+    found: list[Answer] = []
+    for answer in answers:
+        if answer not in found:
+            found.append(answer)
+    return found
+
+
+def plain(answer: Answer) -> Answer:
+    """The answer without what says nothing, and without words that only one of the two can know (how a kubelet hangs)."""
+    kept = {name: value for name, value in answer.items() if name not in {"open", "id"} and value}
+    kept["steps"] = [_plain_step(step) for step in answer.get("steps") or []]
+    return kept
+
+
+def _plain_step(step: Answer) -> Answer:
+    kept = {name: value for name, value in step.items() if value}
+    if kept.get("reason") == "Hang":
+        kept.pop("message", None)
+    return kept
