@@ -5,13 +5,13 @@ from monitoring.services.collection.pace import Pace
 
 
 def test_reports_have_their_share_while_rounds_are_in_time() -> None:
-    calm = Pace(1.0)
+    calm = Pace()
     assert calm.pause(0.3, first=False) == 0.3 * (1 - pace.SHARE) / pace.SHARE
     assert calm.pause(0.3, first=True) < calm.pause(0.3, first=False)
 
 
 def test_reports_step_back_while_rounds_are_late_and_never_stop() -> None:
-    pressed = Pace(1.0)
+    pressed = Pace()
     pressed.late(0.05)
     assert pace.LEAST_SHARE < pressed.share(first=True) < pace.FIRST_SHARE
     pressed.late(2.0)
@@ -19,7 +19,7 @@ def test_reports_step_back_while_rounds_are_late_and_never_stop() -> None:
 
 
 def test_reports_come_back_when_rounds_are_in_time_again() -> None:
-    relieved = Pace(1.0)
+    relieved = Pace()
     relieved.late(0.2)
     for _ in range(100):
         relieved.late(0.0)

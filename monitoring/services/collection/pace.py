@@ -6,8 +6,10 @@ reports step back as soon as the event loop is late.
 
 from __future__ import annotations
 
-SHARE, FIRST_SHARE, LEAST_SHARE = 0.3, 0.6, 0.03
+SHARE, FIRST_SHARE, LEAST_SHARE = 0.3, 0.6, 0.1
 """Of the time, at most, that goes into reports; while nodes wait for their first one; and when rounds are late."""
+BEARABLE = 0.1
+"""Seconds by which the event loop may be late before reports have to step back as far as they go."""
 MEMORY = 0.9
 """Of a delay that counts at the next look."""
 
@@ -15,8 +17,7 @@ MEMORY = 0.9
 class Pace:
     """`late` says how late the event loop was at a look, `pause` how long to wait after some reports."""
 
-    def __init__(self, period: float) -> None:
-        self._bearable = min(0.1, period / 10)
+    def __init__(self) -> None:
         self._late = 0.0
 
     def late(self, seconds: float) -> None:
@@ -26,7 +27,7 @@ class Pace:
     def share(self, first: bool) -> float:
         """Of the time that may go into reports now."""
         most = FIRST_SHARE if first else SHARE
-        return max(LEAST_SHARE, most * max(0.0, 1.0 - self._late / self._bearable))
+        return max(LEAST_SHARE, most * max(0.0, 1.0 - self._late / BEARABLE))
 
     def pause(self, spent: float, first: bool) -> float:
         """Seconds until the next reports, after some that took `spent` seconds."""

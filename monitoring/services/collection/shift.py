@@ -96,7 +96,7 @@ class Shift:
         self._step = settings.NUMAWEB_HISTORY_STEP
         self._backlog = _backlogs.setdefault(shard, Backlog(self._step))
         self._pools = {name: ThreadPoolExecutor(1, f"shift-{shard}-{name}") for name in ("io", "db", "lease")}
-        self._pace = Pace(self._roster.period)
+        self._pace = Pace()
         self._swept = loop.time()
         self._lost = asyncio.Event()
         self._threshold = 0.0
