@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -212,10 +213,10 @@ func (k *kubelet) describeDevices(uid, container string) map[string][][]int64 {
 					ids = append(ids, node.ID)
 				}
 			}
-			sort.Slice(ids, func(i, j int) bool { return ids[i] < ids[j] })
+			slices.Sort(ids)
 			lists = append(lists, ids)
 		}
-		sort.Slice(lists, func(i, j int) bool { return fmt.Sprint(lists[i]) < fmt.Sprint(lists[j]) })
+		slices.SortFunc(lists, slices.Compare[[]int64])
 		held[resource] = lists
 	}
 	return held
