@@ -11,11 +11,11 @@ from itertools import accumulate, combinations
 import msgspec
 
 from numacore import hints
-from numacore.cpuset import CpuSet
 from numacore.hints import IMPOSSIBLE, Hints
 from numacore.kubelet import errors, resource
 from numacore.kubelet.cpu_assignment import take_packed
 from numacore.kubelet.cpu_distribution import Way, take_distributed
+from numacore.kubelet.cpus import CpuListError, parse, shown
 from numacore.kubelet.errors import AdmissionError, AllocationError, StartError
 from numacore.kubelet.machine import CpuTopology, Machine, check_masks, union
 from numacore.kubelet.offers import Offer
@@ -347,11 +347,6 @@ class StaticPolicy(msgspec.Struct, frozen=True):
             )
 
 
-def shown(cpus: int) -> str:
-    """CPUs in list format."""
-    return str(CpuSet.of_bits(cpus))
-
-
 def _long_running(demand: Demand) -> list[Container]:
     """Containers that keep their CPUs while the pod's others run, if they have own ones."""
     lasting = [each for each in demand.pod.init if each.sidecar]
@@ -391,7 +386,7 @@ def _new_static_policy(settings: Settings, machine: Machine, number: int) -> Sta
     topology = machine.topology
     _validate_options(options, topology, settings.topology_manager_policy)
     policy = StaticPolicy(topology, options, settings.minor)
-    reserved = CpuSet.parse(settings.reserved_system_cpus).bits or _taken_as_reserved(policy, number)
+    reserved = _listed(settings.reserved_system_cpus) or _taken_as_reserved(policy, number)
     if reserved.bit_count() != number:
         raise StartError(
             f"[cpumanager] unable to reserve the required amount of CPUs (size of {shown(reserved)} did not equal {number})"
@@ -402,6 +397,13 @@ def _new_static_policy(settings: Settings, machine: Machine, number: int) -> Sta
         raise fault.wrapped("[cpumanager] unable to build the reserved physical CPUs from the reserved set: ")
     physical = union(cpus for cpus in topology.in_core.values() if cpus & reserved)
     return msgspec.structs.replace(policy, reserved=reserved, reserved_physical=physical)
+
+
+def _listed(reserved: str) -> int:
+    try:
+        return parse(reserved)
+    except CpuListError as error:
+        raise StartError(str(error)) from None
 
 
 def _taken_as_reserved(policy: StaticPolicy, number: int) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from numacore.cpuset import CpuSet, CpuSetError
+from numacore.cpuset import CpuSet
 from numacore.hints import Hint
 from numacore.kubelet import cpu_manager, errors, memory_manager, topology_manager
 from numacore.kubelet.choices import Choices
@@ -20,7 +20,6 @@ from numacore.kubelet.errors import (
     AllocationError,
     HangError,
     PanicError,
-    StartError,
     UnsupportedError,
 )
 from numacore.kubelet.machine import Machine
@@ -95,10 +94,7 @@ def resume(settings: Settings, machine: Machine, state: State) -> Node:
             f"{len(machine.nodes)} NUMA nodes: the kubelet enumerates every combination and would not come to an end; "
             f"at most {MOST_NODES} can be judged"
         )
-    try:
-        cpu = cpu_manager.policy(settings, machine)
-    except CpuSetError as error:
-        raise StartError(f"unable to parse reservedSystemCPUs: {error}") from None
+    cpu = cpu_manager.policy(settings, machine)
     memory = memory_manager.policy(settings, machine)
     kept = State(state.cpu.copied(), state.memory.copied(), state.devices.copied(), dict(state.pods))
     return Node(settings, machine, topology, cpu, memory, DeviceManager(machine, settings.minor), kept)

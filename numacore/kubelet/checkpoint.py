@@ -1,0 +1,515 @@
+"""The kubelet's state files, `cpu_manager_state` and `memory_manager_state`: read as a kubelet of some version reads them, and written
+as it writes them, checksums included.
+
+Kubelet 1.37, cm/cpumanager/state/checkpoint.go and state_checkpoint.go, cm/memorymanager/state likewise; forms 1 to 4 and 1 to 3. A checksum is
+32-bit FNV-1a over the way Go prints the struct (utils dump.ForHash); since 1.37 one over the text in `data` counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from numacore import kubeletstate
+from numacore.hints import nodes_of
+from numacore.kubelet.cpu_manager import CpuState
+from numacore.kubelet.cpus import CpuListError, parse, shown
+from numacore.kubelet.errors import StartError
+from numacore.kubelet.memory_manager import Blocks, MemoryState, MemoryTable, NodeState
+from numacore.kubelet.settings import Settings
+from numacore.workload import MemoryBlock
+
+FOLDER = "/var/lib/kubelet"
+CPU_FILE = "cpu_manager_state"
+MEMORY_FILE = "memory_manager_state"
+CORRUPTED = "checkpoint is corrupted"
+
+_DATA_SINCE = 37
+"""Minor version that keeps the content as text in `data` with a checksum of its own."""
+_PODS_SINCE = 36
+"""Minor version that may keep pod-level allocations."""
+
+Table = dict[str, Any]
+Containers = Mapping[str, tuple[str, str]]
+"""Pod uid and container name by the runtime's container id."""
+
+
+class CheckpointError(Exception):
+    """A state file that this kubelet cannot use, in its words where they are known."""
+
+
+class CpuCheckpoint(msgspec.Struct, frozen=True):
+    """Content of `cpu_manager_state`. Sets of CPUs are integers with a bit per CPU."""
+
+    policy: str
+    default: int = 0
+    entries: dict[str, dict[str, int]] = {}
+    pods: dict[str, int] = {}
+
+
+class CpuText(msgspec.Struct, frozen=True):
+    """The same as the file says it; the checksum goes over this."""
+
+    policy: str
+    default: str = ""
+    entries: dict[str, dict[str, str]] = {}
+    pods: dict[str, str] = {}
+
+    def parsed(self, minor: int) -> CpuCheckpoint:
+        """Raises CheckpointError."""
+        word = "CPU" if minor >= _DATA_SINCE else "cpu"
+        return CpuCheckpoint(
+            self.policy,
+            _cpus(self.default, f'default {word} set "{self.default}"'),
+            {
+                uid: {
+                    name: _cpus(cpus, f'cpuset "{cpus}" for container "{name}" in pod "{uid}"')
+                    for name, cpus in inside.items()
+                }
+                for uid, inside in self.entries.items()
+            },
+            {uid: _cpus(cpus, f'cpuset "{cpus}" of pod "{uid}"') for uid, cpus in self.pods.items()},
+        )
+
+
+class MemoryCheckpoint(msgspec.Struct, frozen=True):
+    """Content of `memory_manager_state`."""
+
+    policy: str
+    nodes: dict[int, NodeState] = {}
+    entries: dict[str, dict[str, Blocks]] = {}
+    pods: dict[str, Blocks] = {}
+
+
+# What a kubelet finds at its start
+
+
+def restore_cpu(text: str | None, settings: Settings, containers: Containers | None = None) -> CpuState:
+    """The CPU manager's state at start (`restoreState`). None = there is no file.
+
+    `containers` are needed only for files of kubelets before 1.18, which know containers by the runtime's ids.
+
+    Raises:
+        StartError: the kubelet cannot use the file.
+    """
+    if text is None:
+        return CpuState()
+    try:
+        told = _cpu_text(text, settings, containers or {})
+        _check_policy(settings.cpu_manager_policy, told.policy, "")
+        found = told.parsed(settings.minor)
+    except CheckpointError as error:
+        raise _refused(error, "CPU", CPU_FILE) from None
+    return CpuState(found.default, dict(found.entries), found.pods if _keeps_pods(settings) else {})
+
+
+def restore_memory(text: str | None, settings: Settings) -> MemoryState:
+    """The memory manager's state at start. Raises StartError."""
+    if text is None:
+        return MemoryState()
+    try:
+        found = read_memory(text, settings)
+        _check_policy(settings.memory_manager_policy, found.policy, "[memorymanager] ")
+    except CheckpointError as error:
+        raise _refused(error, "memory", MEMORY_FILE) from None
+    return MemoryState(dict(found.nodes), dict(found.entries), found.pods if _keeps_pods(settings) else {})
+
+
+def _check_policy(configured: str, found: str, prefix: str) -> None:
+    if configured != found:
+        raise CheckpointError(
+            f'{prefix}configured policy "{configured}" differs from state checkpoint policy "{found}"'
+        )
+
+
+def _refused(error: CheckpointError, manager: str, file: str) -> StartError:
+    return StartError(
+        f"could not restore state from checkpoint: {error}, please drain this node and delete the {manager} manager "
+        f'checkpoint file "{FOLDER}/{file}" before restarting Kubelet'
+    )
+
+
+def _keeps_pods(settings: Settings) -> bool:
+    return settings.minor >= _PODS_SINCE and settings.enabled("PodLevelResourceManagers")
+
+
+# Reading
+
+
+def read_cpu(text: str, settings: Settings, containers: Containers | None = None) -> CpuCheckpoint:
+    """`cpu_manager_state` as a kubelet of this version reads it. Raises CheckpointError."""
+    return _cpu_text(text, settings, containers or {}).parsed(settings.minor)
+
+
+def _cpu_text(text: str, settings: Settings, containers: Containers) -> CpuText:
+    table = _table(text)
+    if settings.minor >= _DATA_SINCE and (table.get("data") or table.get("datachecksum")):
+        return _cpu_content(_data(table, "v4"))
+    if settings.minor < _DATA_SINCE and all(isinstance(each, str) for each in _entries(table).values()):
+        return _first_cpu_form(table, containers)
+    found = _cpu_content(table)
+    checksum = _checksum(table)
+    with_pods = settings.minor >= _DATA_SINCE or _keeps_pods(settings)
+    if with_pods and checksum == cpu_checksum(found, with_pods=True):
+        return found
+    if checksum not in (0, cpu_checksum(found)):
+        raise CheckpointError(CORRUPTED)
+    return msgspec.structs.replace(found, pods={})
+
+
+def _first_cpu_form(table: Table, containers: Containers) -> CpuText:
+    """The form before 1.18, and any without containers: entries by the runtime's container ids."""
+    by_id = _entries(table)
+    plain = _cpu_content(table | {"entries": {}})
+    dumped = _cpu_dump(plain, f"(map[string]string){_go_map(dict(sorted(by_id.items())))}")
+    if _checksum(table) not in (0, fnv1a(dumped)) and (by_id or _checksum(table) != cpu_checksum(plain)):
+        raise CheckpointError(CORRUPTED)
+    entries: dict[str, dict[str, str]] = {}
+    for container_id, cpus in by_id.items():
+        if container_id not in containers:
+            raise CheckpointError(
+                "error migrating v1 checkpoint state to v2 checkpoint state: "
+                f"containerID '{container_id}' not found in initial containers list"
+            )
+        uid, name = containers[container_id]
+        entries.setdefault(uid, {})[name] = cpus
+    return CpuText(plain.policy, plain.default, entries)
+
+
+def read_memory(text: str, settings: Settings) -> MemoryCheckpoint:
+    """`memory_manager_state` as a kubelet of this version reads it. Raises CheckpointError."""
+    table = _table(text)
+    if settings.minor >= _DATA_SINCE and (table.get("data") or table.get("datachecksum")):
+        return _memory_content(_data(table, "v3"))
+    found = _memory_content(table)
+    checksum = _checksum(table)
+    sums = [memory_checksum(found)]
+    if settings.minor >= _DATA_SINCE or _keeps_pods(settings):
+        sums.append(memory_checksum(found, with_pods=True))
+    if checksum not in sums and not (checksum == 0 and settings.minor >= _DATA_SINCE):
+        raise CheckpointError(CORRUPTED)
+    return found if checksum == sums[-1] else msgspec.structs.replace(found, pods={})
+
+
+def _data(table: Table, form: str) -> Table:
+    """The content in `data`, which alone counts."""
+    text = table.get("data") or ""
+    if not isinstance(text, str) or fnv1a(f"(string){text}") != table.get("datachecksum"):
+        raise CheckpointError(f"could not load {form} checkpoint: {CORRUPTED}")
+    return _table(text)
+
+
+def _table(text: str) -> Table:
+    try:
+        return _lowered(msgspec.json.decode(text))
+    except msgspec.DecodeError as error:
+        raise CheckpointError(f"the file is no JSON: {error}") from None
+
+
+def _lowered(value: object) -> Table:
+    """Go reads keys without regard to case."""
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{str(value)[:40]!r} where a table was expected")
+    return {str(key).lower(): each for key, each in value.items()}
+
+
+def _entries(table: Table, key: str = "entries") -> Table:
+    found = table.get(key) or {}
+    if not isinstance(found, dict):
+        raise CheckpointError(f"{key} is no table")
+    return found
+
+
+def _checksum(table: Table) -> int:
+    found = table.get("checksum") or 0
+    if not isinstance(found, int):
+        raise CheckpointError("checksum is no number")
+    return found
+
+
+def _cpu_content(table: Table) -> CpuText:
+    body = {
+        "policy": table.get("policyname") or "",
+        "default": table.get("defaultcpuset") or "",
+        "entries": _entries(table),
+        "pods": {
+            uid: _lowered(each).get("cpuset") or "" for uid, each in _entries(table, "podentries").items()
+        },
+    }
+    try:
+        return msgspec.convert(body, CpuText)
+    except msgspec.ValidationError as error:
+        raise CheckpointError(f"the file does not say what such files say: {error}") from None
+
+
+def _cpus(text: str, what: str) -> int:
+    try:
+        return parse(text)
+    except CpuListError as error:
+        raise CheckpointError(f"could not parse {what}: {error}") from None
+
+
+class _TableForm(msgspec.Struct):
+    total: int = 0
+    systemreserved: int = 0
+    allocatable: int = 0
+    reserved: int = 0
+    free: int = 0
+
+
+class _BlockForm(msgspec.Struct):
+    numaaffinity: tuple[int, ...] | None = None
+    type: str = ""
+    size: int = 0
+
+
+def _memory_content(table: Table) -> MemoryCheckpoint:
+    try:
+        return MemoryCheckpoint(
+            str(table.get("policyname") or ""),
+            {int(node): _node(_lowered(each)) for node, each in _entries(table, "machinestate").items()},
+            {
+                uid: {name: _block_list(blocks) for name, blocks in _entries({"of": inside}, "of").items()}
+                for uid, inside in _entries(table).items()
+            },
+            {
+                uid: _block_list(_lowered(each).get("memoryblocks"))
+                for uid, each in _entries(table, "podentries").items()
+            },
+        )
+    except (msgspec.ValidationError, ValueError) as error:
+        raise CheckpointError(f"the file does not say what such files say: {error}") from None
+
+
+def _node(table: Table) -> NodeState:
+    forms = {
+        kind: msgspec.convert(_lowered(each), _TableForm)
+        for kind, each in sorted(_entries(table, "memorymap").items())
+    }
+    memory = {
+        kind: MemoryTable(each.total, each.systemreserved, each.allocatable, each.reserved, each.free)
+        for kind, each in forms.items()
+    }
+    cells = msgspec.convert(table.get("cells") or [], tuple[int, ...])
+    return NodeState(msgspec.convert(table.get("numberofassignments") or 0, int), memory, cells)
+
+
+def _block_list(value: object) -> Blocks:
+    forms = [msgspec.convert(_lowered(each), _BlockForm) for each in msgspec.convert(value or [], list[Any])]
+    return tuple(MemoryBlock(each.type, each.size, each.numaaffinity or ()) for each in forms)
+
+
+# Writing
+
+
+def write_cpu(state: CpuState, settings: Settings) -> str:
+    """The text of `cpu_manager_state` as a kubelet of this version writes it."""
+    kept = CpuText(
+        settings.cpu_manager_policy,
+        shown(state.default),
+        _sorted(
+            {uid: {name: shown(c) for name, c in each.items()} for uid, each in state.assignments.items()}
+        ),
+        dict(sorted((uid, shown(cpus)) for uid, cpus in state.pods.items())),
+    )
+    with_pods = _keeps_pods(settings)
+    body: Table = {"policyName": kept.policy, "defaultCpuSet": kept.default}
+    if kept.entries:
+        body["entries"] = kept.entries
+    pods = {"podEntries": {uid: {"cpuSet": cpus} for uid, cpus in kept.pods.items()}}
+    extra = pods if with_pods and kept.pods else {}
+    return _written(
+        body, extra, settings, cpu_checksum(kept, with_pods=with_pods and settings.minor < _DATA_SINCE)
+    )
+
+
+def write_memory(state: MemoryState, settings: Settings) -> str:
+    """The text of `memory_manager_state`. The order of a container's blocks is as open as in the kubelet."""
+    kept = MemoryCheckpoint(settings.memory_manager_policy, state.nodes, state.assignments, state.pods)
+    with_pods = _keeps_pods(settings)
+    body: Table = {
+        "policyName": kept.policy,
+        "machineState": {
+            str(node): _node_form(each) for node, each in sorted(kept.nodes.items(), key=_by_text)
+        },
+    }
+    if kept.entries:
+        body["entries"] = {
+            uid: {name: _block_forms(blocks) for name, blocks in sorted(inside.items())}
+            for uid, inside in sorted(kept.entries.items())
+        }
+    pods = {"podEntries": {uid: _pod_form(blocks) for uid, blocks in sorted(kept.pods.items())}}
+    extra = pods if with_pods and kept.pods else {}
+    return _written(
+        body, extra, settings, memory_checksum(kept, with_pods=with_pods and settings.minor < _DATA_SINCE)
+    )
+
+
+def _by_text(entry: tuple[int, NodeState]) -> str:
+    """Go sorts the keys of JSON as text."""
+    return str(entry[0])
+
+
+def _written(body: Table, pods: Table, settings: Settings, checksum: int) -> str:
+    if settings.minor < _DATA_SINCE:
+        return _json(body | pods | {"checksum": checksum})
+    data = _json(body | pods)
+    return _json(body | {"checksum": checksum, "data": data, "dataChecksum": fnv1a(f"(string){data}")})
+
+
+def _json(value: Table) -> str:
+    """As Go writes it: compact, with <, > and & escaped."""
+    text = msgspec.json.encode(value).decode()
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _sorted(entries: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    return {uid: dict(sorted(inside.items())) for uid, inside in sorted(entries.items())}
+
+
+def _node_form(node: NodeState) -> Table:
+    return {
+        "numberOfAssignments": node.assignments,
+        "memoryMap": {
+            kind: {
+                "total": each.total,
+                "systemReserved": each.system_reserved,
+                "allocatable": each.allocatable,
+                "reserved": each.reserved,
+                "free": each.free,
+            }
+            for kind, each in sorted(node.memory.items())
+        },
+        "cells": list(node.cells),
+    }
+
+
+def _pod_form(blocks: Blocks) -> Table:
+    return {"memoryBlocks": _block_forms(blocks)} if blocks else {}
+
+
+def _block_forms(blocks: Blocks) -> list[Table]:
+    return [{"numaAffinity": list(each.numa), "type": each.kind, "size": each.size} for each in blocks]
+
+
+# Checksums
+
+
+def fnv1a(text: str) -> int:
+    """32-bit FNV-1a."""
+    value = 0x811C9DC5
+    for byte in text.encode():
+        value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return value
+
+
+def cpu_checksum(kept: CpuText, *, with_pods: bool = False) -> int:
+    """Of form 2, or of form 3 with the pods' own CPUs."""
+    entries = f"(map[string]map[string]string){_go_map(_sorted(kept.entries))}"
+    pods = ""
+    if with_pods:
+        dumped = {uid: _cpuset_dump(parse(cpus)) for uid, cpus in sorted(kept.pods.items())}
+        pods = f" PodEntries:(state.PodCPUAssignments){_go_map(dumped)}"
+    return fnv1a(_cpu_dump(kept, entries + pods))
+
+
+def _cpu_dump(kept: CpuText, entries: str) -> str:
+    return (
+        f"(*state.CPUManagerCheckpoint){{PolicyName:(string){kept.policy} DefaultCPUSet:(string){kept.default} "
+        f"Entries:{entries} Checksum:(checksum.Checksum)0}}"
+    )
+
+
+def _cpuset_dump(cpus: int) -> str:
+    members = " ".join(f"{cpu}:{{}}" for cpu in nodes_of(cpus))
+    return f"{{CPUSet:(cpuset.CPUSet){{elems:(map[int]struct {{}})map[{members}]}}}}"
+
+
+def memory_checksum(kept: MemoryCheckpoint, *, with_pods: bool = False) -> int:
+    """Of form 1, or of form 2 with the pods' own memory. Blocks count in the order in which they stand."""
+    nodes = _go_map({str(node): _node_dump(each) for node, each in sorted(kept.nodes.items())})
+    entries = _go_map(
+        {
+            uid: {name: _block_dumps(blocks) for name, blocks in sorted(inside.items())}
+            for uid, inside in sorted(kept.entries.items())
+        }
+    )
+    pods = ""
+    if with_pods:
+        dumped = {
+            uid: f"{{MemoryBlocks:([]state.Block){_block_dumps(blocks)}}}"
+            for uid, blocks in sorted(kept.pods.items())
+        }
+        pods = f" PodEntries:(state.PodMemoryAssignments){_go_map(dumped)}"
+    return fnv1a(
+        f"(*state.MemoryManagerCheckpoint){{PolicyName:(string){kept.policy} MachineState:(state.NUMANodeMap){nodes} "
+        f"Entries:(state.ContainerMemoryAssignments){entries}{pods} Checksum:(checksum.Checksum)0}}"
+    )
+
+
+def _go_map(value: Mapping[str, Any] | str) -> str:
+    if isinstance(value, str):
+        return value
+    return "map[" + " ".join(f"{key}:{_go_map(inner)}" for key, inner in value.items()) + "]"
+
+
+def _node_dump(node: NodeState) -> str:
+    tables = {
+        kind: f"<*>{{TotalMemSize:(uint64){each.total} SystemReserved:(uint64){each.system_reserved} "
+        f"Allocatable:(uint64){each.allocatable} Reserved:(uint64){each.reserved} Free:(uint64){each.free}}}"
+        for kind, each in sorted(node.memory.items())
+    }
+    return (
+        f"<*>{{NumberOfAssignments:(int){node.assignments} "
+        f"MemoryMap:(map[v1.ResourceName]*state.MemoryTable){_go_map(tables)} Cells:([]int)[{_ints(node.cells)}]}}"
+    )
+
+
+def _block_dumps(blocks: Blocks) -> str:
+    dumped = (
+        f"{{NUMAAffinity:([]int)[{_ints(each.numa)}] Type:(v1.ResourceName){each.kind} Size:(uint64){each.size}}}"
+        for each in blocks
+    )
+    return f"[{' '.join(dumped)}]"
+
+
+def _ints(values: Iterable[int]) -> str:
+    return " ".join(map(str, values))
+
+
+# What the agent on a node read of the same files
+
+
+def of_cpu_report(known: kubeletstate.CpuManagerState) -> CpuState:
+    """The CPU manager's state from a node's report, which leaves out pod-level CPUs."""
+    entries = {
+        uid: {name: cpus.bits for name, cpus in inside.items()} for uid, inside in known.entries.items()
+    }
+    return CpuState(known.default.bits, entries)
+
+
+def of_memory_report(known: kubeletstate.MemoryManagerState) -> MemoryState:
+    """The memory manager's state from a node's report, which leaves out how often a NUMA node is used: counted anew."""
+    used = [
+        node
+        for inside in known.entries.values()
+        for blocks in inside.values()
+        for b in blocks
+        for node in b.numa
+    ]
+    nodes = {
+        node: NodeState(
+            used.count(node),
+            {
+                kind: MemoryTable(
+                    each.total, each.reserved_system, each.allocatable, each.reserved, each.free
+                )
+                for kind, each in tables.items()
+            },
+            known.groups.get(node, (node,)),
+        )
+        for node, tables in known.nodes.items()
+    }
+    return MemoryState(nodes, dict(known.entries))
