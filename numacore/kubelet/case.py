@@ -85,10 +85,22 @@ class DevicesIn(msgspec.Struct, rename="pascal"):
     devices: list[DeviceIn] | None = None
 
 
+class RestartIn(msgspec.Struct, rename="pascal"):
+    machine: list[NumaIn] | None = None
+    config: ConfigIn | None = None
+
+
+class StateIn(msgspec.Struct, rename="pascal"):
+    cpu: str = msgspec.field(name="CPU", default="")
+    memory: str = ""
+    pods: list[PodIn] | None = None
+
+
 class StepIn(msgspec.Struct, rename="pascal"):
     admit: PodIn | None = None
     remove: str = ""
     devices: list[DevicesIn] | None = None
+    restart: RestartIn | None = None
 
 
 class CaseIn(msgspec.Struct, rename="pascal", kw_only=True):
@@ -96,7 +108,9 @@ class CaseIn(msgspec.Struct, rename="pascal", kw_only=True):
     machine: list[NumaIn]
     config: ConfigIn
     devices: list[DevicesIn] | None = None
+    state: StateIn | None = None
     steps: list[StepIn] | None = None
+    keep_state: bool = False
 
 
 class CaseError(ValueError):
@@ -139,21 +153,47 @@ def judge(case: CaseIn, minor: int = NEWEST) -> Answer:
 def _answers(case: CaseIn, minor: int, choices: Choices) -> list[Answer]:
     """The answer of one way through the open choices; several where only the words of an error are open."""
     try:
-        running = node.start(settings(case.config, minor), machine(case.machine))
+        running = _started(case, minor)
     except StartError as error:
         return [
             {"id": case.id, "start_error": text, "steps": None} for text in (str(error), *error.alternatives)
         ]
     except (PanicError, HangError) as error:
         return [{"id": case.id, "start_panic": str(error), "steps": None}]
-    running = node.report_devices(running, devices(case.devices or []))
     steps: list[Answer] = []
+    ends: list[Answer] = []
     for step in case.steps or []:
-        running, told = _step(running, step, choices, with_devices=case.devices is not None)
+        try:
+            running, told = _step(running, step, choices, with_devices=case.devices is not None)
+        except StartError as error:
+            ends = [
+                {"admit": False, "shared": "", "start_error": text}
+                for text in (str(error), *error.alternatives)
+            ]
+            break
+        except (PanicError, HangError) as error:
+            ends = [{"admit": False, "shared": "", "start_panic": str(error)}]
+            break
         steps.append(told)
         if told.get("reason") in (errors.PANIC, errors.HANG):
             break
-    return [{"id": case.id, "steps": steps or None}]
+    kept: Answer = {}
+    if case.keep_state:
+        files = node.state_files(running)
+        kept["state"] = {"cpu": files.cpu, "memory": files.memory}
+    return [
+        {"id": case.id, "steps": [*steps, *end] or None, **kept} for end in ([each] for each in ends)
+    ] or [{"id": case.id, "steps": steps or None, **kept}]
+
+
+def _started(case: CaseIn, minor: int) -> node.Node:
+    found = case.state or StateIn()
+    known = msgspec.structs.replace(
+        node.empty_state(), pods={each.uid: pod(each) for each in found.pods or []}
+    )
+    files = node.StateFiles(found.cpu or None, found.memory or None)
+    running = node.start(settings(case.config, minor), machine(case.machine), known, files)
+    return node.report_devices(running, devices(case.devices or []))
 
 
 def _step(
@@ -162,6 +202,13 @@ def _step(
     if step.admit:
         running, verdict = node.admit(running, pod(step.admit), choices)
         return running, _told(verdict, with_devices=with_devices)
+    if step.restart:
+        config, changed = step.restart.config, step.restart.machine
+        running = node.restart(
+            running,
+            settings(config, running.settings.minor) if config else None,
+            machine(changed) if changed else None,
+        )
     if step.remove:
         running = node.remove(running, step.remove)
     if step.devices is not None:

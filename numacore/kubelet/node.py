@@ -12,6 +12,7 @@ import msgspec
 from numacore.cpuset import CpuSet
 from numacore.hints import Hint
 from numacore.kubelet import cpu_manager, errors, memory_manager, topology_manager
+from numacore.kubelet.checkpoint import restore_cpu, restore_memory, write_cpu, write_memory
 from numacore.kubelet.choices import Choices
 from numacore.kubelet.cpu_manager import CpuState
 from numacore.kubelet.device_manager import Device, DeviceManager, DeviceState
@@ -56,7 +57,18 @@ class Node(msgspec.Struct, frozen=True):
     @property
     def whole_pods(self) -> bool:
         """Whether the managers handle pod-level resources."""
-        return self.settings.enabled("PodLevelResourceManagers")
+        return _manages_whole_pods(self.settings)
+
+
+def _manages_whole_pods(settings: Settings) -> bool:
+    return settings.enabled("PodLevelResourceManagers")
+
+
+class StateFiles(msgspec.Struct, frozen=True):
+    """Texts of `cpu_manager_state` and `memory_manager_state`; None = the file is not there."""
+
+    cpu: str | None = None
+    memory: str | None = None
 
 
 def empty_state() -> State:
@@ -64,27 +76,19 @@ def empty_state() -> State:
     return State(CpuState(), MemoryState(), DeviceState())
 
 
-def start(settings: Settings, machine: Machine, state: State | None = None) -> Node:
-    """Starts a kubelet, on a state that it finds or on none.
+def start(
+    settings: Settings,
+    machine: Machine,
+    state: State | None = None,
+    files: StateFiles | None = None,
+) -> Node:
+    """Starts a kubelet: on a state, or on the state files that it finds (the state's pods and devices stay), or on nothing.
 
     Raises:
         StartError: it refuses, in its own words.
         PanicError, HangError: it does not survive the start.
         UnsupportedError: more NUMA nodes than can be enumerated.
         quantity.QuantityError: a reserved amount is no quantity.
-    """
-    node = resume(settings, machine, state or empty_state())
-    if node.cpu:
-        node.cpu.validate(node.state.cpu, node.whole_pods)
-    if node.memory:
-        node.memory.validate(node.state.memory, node.whole_pods)
-    return node
-
-
-def resume(settings: Settings, machine: Machine, state: State) -> Node:
-    """A kubelet that runs already: its state was checked against the machine when it started, and is not again.
-
-    Raises: as `start`, for what no kubelet could have been started with.
     """
     topology = topology_manager.policy(settings, machine)
     if len(machine.nodes) > MOST_NODES and (
@@ -96,8 +100,31 @@ def resume(settings: Settings, machine: Machine, state: State) -> Node:
         )
     cpu = cpu_manager.policy(settings, machine)
     memory = memory_manager.policy(settings, machine)
-    kept = State(state.cpu.copied(), state.memory.copied(), state.devices.copied(), dict(state.pods))
+    found = state or empty_state()
+    cpu_state = restore_cpu(files.cpu, settings) if files else found.cpu.copied()
+    if cpu:
+        cpu.validate(cpu_state, _manages_whole_pods(settings))
+    memory_state = restore_memory(files.memory, settings) if files else found.memory.copied()
+    if memory:
+        memory.validate(memory_state, _manages_whole_pods(settings))
+    kept = State(cpu_state, memory_state, found.devices.copied(), dict(found.pods))
     return Node(settings, machine, topology, cpu, memory, DeviceManager(machine, settings.minor), kept)
+
+
+def state_files(node: Node) -> StateFiles:
+    """The files that this kubelet leaves when it stops."""
+    return StateFiles(
+        write_cpu(node.state.cpu, node.settings), write_memory(node.state.memory, node.settings)
+    )
+
+
+def restart(node: Node, settings: Settings | None = None, machine: Machine | None = None) -> Node:
+    """Stops the kubelet and starts it again on its files, with the pods that it knows and devices registered anew, perhaps with
+    other settings or on a changed machine. Raises as `start`."""
+    devices = node.state.devices.copied()
+    devices.reusable = {}
+    known = State(CpuState(), MemoryState(), devices, node.state.pods)
+    return start(settings or node.settings, machine or node.machine, known, state_files(node))
 
 
 def report_devices(node: Node, report: dict[str, tuple[Device, ...]]) -> Node:
