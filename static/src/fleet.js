@@ -11,20 +11,21 @@ import { t } from "./words.js";
 const UNKNOWN = 255;
 const MAGIC = 0x4e57; // "NW"
 const HEADER = 28;
-// Sizes of a cell; the largest is taken with which the fleet stays below TALLEST.
+// Sizes of a cell, the gap between cells, the edge of a tile and the space between tiles; the largest is taken with which
+// the fleet stays below TALLEST. With the smallest 5,000 nodes of 8 cells fit on a screen.
 const SCALES = [
-  { width: 30, height: 48, gap: 3, name: true },
-  { width: 24, height: 34, gap: 3, name: true },
-  { width: 16, height: 24, gap: 2, name: true },
-  { width: 12, height: 18, gap: 2 },
-  { width: 8, height: 12, gap: 1 },
-  { width: 6, height: 9, gap: 1 },
-  { width: 4, height: 6, gap: 1 },
-  { width: 3, height: 4, gap: 0 },
+  { width: 30, height: 48, gap: 3, pad: 3, space: 6, name: true },
+  { width: 24, height: 34, gap: 3, pad: 3, space: 6, name: true },
+  { width: 16, height: 24, gap: 2, pad: 3, space: 5, name: true },
+  { width: 12, height: 18, gap: 2, pad: 3, space: 5 },
+  { width: 8, height: 12, gap: 1, pad: 3, space: 4 },
+  { width: 6, height: 9, gap: 1, pad: 2, space: 3 },
+  { width: 4, height: 6, gap: 1, pad: 2, space: 2 },
+  { width: 3, height: 5, gap: 0, pad: 2, space: 1 },
+  { width: 2, height: 4, gap: 0, pad: 1, space: 1 },
 ];
 const TALLEST = 640;
 const MOST_CELLS = 8;
-const PAD = 3;
 const NAME = 15;
 
 const decode = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
@@ -49,11 +50,11 @@ class Group {
     const columns = columnsOf(most);
     const rows = Math.ceil(most / columns);
     this.tile = {
-      width: columns * (scale.width + scale.gap) - scale.gap + 2 * PAD,
-      height: rows * (scale.height + scale.gap) - scale.gap + 2 * PAD + (scale.name ? NAME : 0),
+      width: columns * (scale.width + scale.gap) - scale.gap + 2 * scale.pad,
+      height: rows * (scale.height + scale.gap) - scale.gap + 2 * scale.pad + (scale.name ? NAME : 0),
     };
     if (scale.name) this.tile.width = Math.max(this.tile.width, this.fleet.nameWidth);
-    this.step = { x: this.tile.width + scale.gap + 3, y: this.tile.height + scale.gap + 3 };
+    this.step = { x: this.tile.width + scale.space, y: this.tile.height + scale.space };
     this.across = Math.max(1, Math.min(this.data.names.length, Math.floor((width + 3) / this.step.x)));
     this.width = this.across * this.step.x;
     this.height = Math.ceil(this.data.names.length / this.across) * this.step.y;
@@ -64,11 +65,13 @@ class Group {
     return { x: (index % this.across) * this.step.x + 1, y: Math.floor(index / this.across) * this.step.y + 1 };
   }
 
-  draw(scale) {
+  /** Draws the tiles of these places, or all where the size is another. */
+  draw(scale, places) {
     const { width } = this;
     const ratio = window.devicePixelRatio || 1;
     const canvas = this.canvas;
-    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(this.height * ratio)) {
+    const resized = canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(this.height * ratio);
+    if (resized) {
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(this.height * ratio);
       canvas.style.width = `${width}px`;
@@ -76,6 +79,10 @@ class Group {
     }
     const pen = canvas.getContext("2d");
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    if (places && !resized) {
+      places.forEach((index) => this.drawTile(pen, index, scale));
+      return;
+    }
     pen.clearRect(0, 0, width, this.height);
     this.data.names.forEach((_, index) => this.drawTile(pen, index, scale));
   }
@@ -84,7 +91,8 @@ class Group {
     const { x, y } = this.place(index);
     const { colours, planes, unit, mode } = this.fleet;
     const [cells, state, crossing] = [this.data.cells[index], this.data.states[index], this.data.crossing[index]];
-    const top = y + PAD + (scale.name ? NAME : 0);
+    const top = y + scale.pad + (scale.name ? NAME : 0);
+    pen.clearRect(x - 0.5, y - 0.5, this.tile.width + 1, this.tile.height + 1);
     pen.globalAlpha = state === 0 ? 1 : 0.45;
     pen.fillStyle = colours.plane;
     pen.fillRect(x, y, this.tile.width, this.tile.height);
@@ -92,11 +100,11 @@ class Group {
     const columns = columnsOf(cells);
     const rows = Math.max(1, Math.ceil(cells / columns));
     const size = {
-      width: (this.tile.width - 2 * PAD + scale.gap) / columns - scale.gap,
-      height: (y + this.tile.height - PAD - top + scale.gap) / rows - scale.gap,
+      width: (this.tile.width - 2 * scale.pad + scale.gap) / columns - scale.gap,
+      height: (y + this.tile.height - scale.pad - top + scale.gap) / rows - scale.gap,
     };
     for (let cell = 0; cell < cells; cell += 1) {
-      const left = Math.round(x + PAD + (cell % columns) * (size.width + scale.gap));
+      const left = Math.round(x + scale.pad + (cell % columns) * (size.width + scale.gap));
       const upper = Math.round(top + Math.floor(cell / columns) * (size.height + scale.gap));
       const box = { width: Math.max(1, Math.floor(size.width)), height: Math.max(1, Math.floor(size.height)) };
       const at = this.data.slots[index] + cell;
@@ -106,7 +114,7 @@ class Group {
     pen.globalAlpha = 1;
     if (crossing || state) {
       pen.strokeStyle = crossing ? colours.trouble : colours.quiet;
-      pen.lineWidth = crossing ? 2 : 1;
+      pen.lineWidth = crossing && scale.pad > 1 ? 2 : 1;
       pen.setLineDash(state ? [3, 3] : []);
       pen.strokeRect(x + 0.5, y + 0.5, this.tile.width - 1, this.tile.height - 1);
       pen.setLineDash([]);
@@ -114,7 +122,7 @@ class Group {
     if (scale.name) {
       pen.fillStyle = colours.ink;
       pen.font = `11px ${this.fleet.font}`;
-      pen.fillText(this.data.names[index], x + PAD + 1, y + 13, this.tile.width - 2 * PAD);
+      pen.fillText(this.data.names[index], x + scale.pad + 1, y + 13, this.tile.width - 2 * scale.pad);
     }
   }
 
@@ -210,7 +218,7 @@ export class Fleet {
     this.mode = host.dataset.fleet;
     this.metric = "busy";
     this.font = getComputedStyle(document.body).fontFamily;
-    this.repaint = perFrame(() => this.paint());
+    this.paintSoon = perFrame(() => this.paint());
     this.take(data);
     this.readColours();
     new ResizeObserver(() => this.repaint()).observe(host);
@@ -227,8 +235,37 @@ export class Fleet {
     this.most = Math.min(MOST_CELLS, Math.max(1, ...data.groups.map((group) => Math.max(...group.cells))));
     this.nameWidth = Math.min(120, 12 + 6.1 * Math.max(0, ...data.groups.map((group) => Math.max(...group.names.map((name) => name.length)))));
     this.groups = data.groups.map((group) => new Group(this, group));
+    this.owners = []; // by cell
+    for (const group of this.groups) {
+      group.data.slots.forEach((slot, index) => {
+        for (let cell = 0; cell < group.data.cells[index]; cell += 1) this.owners[slot + cell] = { group, index };
+      });
+    }
     this.host.replaceChildren(...this.groups.map((group) => group.root));
     this.repaint();
+  }
+
+  /** Draws everything with the next frame. */
+  repaint() {
+    this.touched = null;
+    this.paintSoon();
+  }
+
+  /** Draws the tiles of these cells with the next frame: with 5,000 nodes a tick changes few of them. */
+  touch(cells) {
+    if (this.touched) cells.forEach((cell) => this.touched.add(cell));
+    this.paintSoon();
+  }
+
+  /** Places of the touched tiles in each group; null = all. */
+  places() {
+    if (!this.touched) return null;
+    const found = new Map(this.groups.map((group) => [group, new Set()]));
+    for (const cell of this.touched) {
+      const owner = this.owners[cell];
+      if (owner) found.get(owner.group).add(owner.index);
+    }
+    return found;
   }
 
   address(name) {
@@ -249,9 +286,11 @@ export class Fleet {
     if (!width || !this.groups.length) return;
     const fits = (scale) => this.groups.reduce((sum, group) => sum + group.measure(scale, width, this.most), 0) <= TALLEST;
     const scale = SCALES.find(fits) ?? SCALES[SCALES.length - 1];
+    const places = this.places();
+    this.touched = new Set();
     for (const group of this.groups) {
       group.measure(scale, width, this.most);
-      group.draw(scale);
+      group.draw(scale, places?.get(group));
       if (document.activeElement !== group.link) group.go(Math.min(group.at, group.data.names.length - 1), false);
     }
   }
@@ -266,7 +305,6 @@ export class Fleet {
     if (type === 0) this.whole(header, bytes);
     else if (!this.changed(header, bytes)) return null;
     Object.assign(this, { epoch, seq });
-    this.repaint();
     return header;
   }
 
@@ -280,11 +318,13 @@ export class Fleet {
       }
       this.planes[name].set(bytes.subarray(index * cells, (index + 1) * cells), base);
     }
+    this.repaint();
   }
 
   changed({ epoch, seq, base, cells }, bytes) {
     if (epoch !== this.epoch || seq !== this.seq + 1) return false;
     const mapLength = Math.ceil(cells / 8);
+    const touched = [];
     let at = 0;
     for (const name of ["pinned", "busy"]) {
       const map = bytes.subarray(at, at + mapLength);
@@ -292,10 +332,12 @@ export class Fleet {
       for (let cell = 0; cell < cells; cell += 1) {
         if ((map[cell >> 3] >> (cell & 7)) & 1) {
           this.planes[name][base + cell] = bytes[at];
+          touched.push(base + cell);
           at += 1;
         }
       }
     }
+    this.touch(touched);
     return true;
   }
 }
