@@ -155,11 +155,10 @@ def _answers(case: CaseIn, minor: int, choices: Choices) -> list[Answer]:
     try:
         running = _started(case, minor)
     except StartError as error:
-        return [
-            {"id": case.id, "start_error": text, "steps": None} for text in (str(error), *error.alternatives)
-        ]
+        words = (str(error), *error.alternatives)
+        return [{"id": case.id, "start_error": text, "steps": None, **_files(case)} for text in words]
     except (PanicError, HangError) as error:
-        return [{"id": case.id, "start_panic": str(error), "steps": None}]
+        return [{"id": case.id, "start_panic": str(error), "steps": None, **_files(case)}]
     steps: list[Answer] = []
     ends: list[Answer] = []
     for step in case.steps or []:
@@ -177,13 +176,19 @@ def _answers(case: CaseIn, minor: int, choices: Choices) -> list[Answer]:
         steps.append(told)
         if told.get("reason") in (errors.PANIC, errors.HANG):
             break
-    kept: Answer = {}
-    if case.keep_state:
-        files = node.state_files(running)
-        kept["state"] = {"cpu": files.cpu, "memory": files.memory}
+    kept = _files(case, running)
     return [
         {"id": case.id, "steps": [*steps, *end] or None, **kept} for end in ([each] for each in ends)
     ] or [{"id": case.id, "steps": steps or None, **kept}]
+
+
+def _files(case: CaseIn, running: node.Node | None = None) -> Answer:
+    """The state files at the end: those of a running kubelet, or those that were there."""
+    if not case.keep_state:
+        return {}
+    found = case.state or StateIn()
+    files = node.state_files(running) if running else node.StateFiles(found.cpu, found.memory)
+    return {"state": {name: text for name, text in (("cpu", files.cpu), ("memory", files.memory)) if text}}
 
 
 def _started(case: CaseIn, minor: int) -> node.Node:

@@ -6,6 +6,7 @@ Wired as in kubelet 1.37, cm/container_manager_linux.go: the topology manager as
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -32,6 +33,7 @@ from numacore.kubelet.topology_manager import MOST_NODES, TopologyPolicy
 from numacore.kubelet.verdict import Alignment, Failure, HeldDevices, Outcome, Placement, Provider, Verdict
 
 _NO_AFFINITY = Hint(None, False)
+_Held = TypeVar("_Held", CpuState, MemoryState, contravariant=True)
 
 
 class State(msgspec.Struct, frozen=True):
@@ -84,6 +86,8 @@ def start(
 ) -> Node:
     """Starts a kubelet: on a state, or on the state files that it finds (the state's pods and devices stay), or on nothing.
 
+    The CPU manager's first reconciliation follows at once: CPUs of pods that are gone are free again.
+
     Raises:
         StartError: it refuses, in its own words.
         PanicError, HangError: it does not survive the start.
@@ -102,11 +106,13 @@ def start(
     memory = memory_manager.policy(settings, machine)
     found = state or empty_state()
     cpu_state = restore_cpu(files.cpu, settings) if files else found.cpu.copied()
+    whole_pods = _manages_whole_pods(settings)
     if cpu:
-        cpu.validate(cpu_state, _manages_whole_pods(settings))
+        cpu.validate(cpu_state, whole_pods)
+        _forget_stale(cpu, cpu_state, found.pods, whole_pods)
     memory_state = restore_memory(files.memory, settings) if files else found.memory.copied()
     if memory:
-        memory.validate(memory_state, _manages_whole_pods(settings))
+        memory.validate(memory_state, whole_pods)
     kept = State(cpu_state, memory_state, found.devices.copied(), dict(found.pods))
     return Node(settings, machine, topology, cpu, memory, DeviceManager(machine, settings.minor), kept)
 
@@ -141,7 +147,8 @@ def remove(node: Node, uid: str) -> Node:
 
 
 def admit(node: Node, pod: Pod, choices: Choices | None = None) -> tuple[Node, Verdict]:
-    """Asks the kubelet to run a pod. The node after it knows the pod if it was admitted.
+    """Asks the kubelet to run a pod, or to go on running one after a restart. The node after it knows the pod only if it was
+    admitted; of a kubelet that crashed it is what its state files keep.
 
     Raises:
         quantity.QuantityError: a request is no quantity.
@@ -186,9 +193,8 @@ class _Admission:
 
     def _ended(self, outcome: Outcome, reason: str, message: str) -> tuple[Node, Verdict]:
         admitted = outcome == "admitted"
-        state = State(
-            self._cpu, self._memory, self._devices, self._active if admitted else self._node.state.pods
-        )
+        pods = self._active if admitted else {u: p for u, p in self._active.items() if u != self._pod.uid}
+        state = State(self._cpu, self._memory, self._devices, pods)
         after = msgspec.structs.replace(self._node, state=state)
         verdict = Verdict(
             outcome=outcome,
@@ -200,7 +206,7 @@ class _Admission:
             alignments=tuple(self._alignments),
             failure=None if admitted else self._at,
         )
-        return (self._node if outcome in ("panics", "hangs") else after), verdict
+        return after, verdict
 
     def _admit(self) -> None:
         """`Admit` of the scopes."""
@@ -291,25 +297,26 @@ class _Admission:
     def _reached(self, container: Container | None, provider: Provider) -> None:
         self._at = Failure(container.name if container else None, provider)
 
-    def _stale(self, assignments: Mapping[str, Mapping[str, object]]) -> list[tuple[str, str]]:
-        """Containers in a state whose pod is gone (`removeStaleState`)."""
-        active = {uid: {each.name for each in pod.in_order()} for uid, pod in self._active.items()}
-        return [
-            (uid, name)
-            for uid, containers in assignments.items()
-            for name in containers
-            if name not in active.get(uid, ())
-        ]
-
     def _forget_stale_cpus(self) -> None:
         if self._node.cpu:
-            for uid, name in self._stale(self._cpu.assignments):
-                self._node.cpu.remove(self._cpu, uid, name, self._node.whole_pods)
+            _forget_stale(self._node.cpu, self._cpu, self._active, self._node.whole_pods)
 
     def _forget_stale_memory(self) -> None:
         if self._node.memory:
-            for uid, name in self._stale(self._memory.assignments):
-                self._node.memory.remove(self._memory, uid, name, self._node.whole_pods)
+            _forget_stale(self._node.memory, self._memory, self._active, self._node.whole_pods)
+
+
+class _Policy(Protocol[_Held]):
+    def remove(self, state: _Held, uid: str, container: str, whole_pods: bool, /) -> None: ...
+
+
+def _forget_stale(policy: _Policy[_Held], state: _Held, active: Mapping[str, Pod], whole_pods: bool) -> None:
+    """`removeStaleState`: takes away what containers hold that are in no active pod."""
+    names = {uid: {each.name for each in pod.in_order()} for uid, pod in active.items()}
+    held = [(uid, name) for uid, containers in state.assignments.items() for name in containers]
+    for uid, name in held:
+        if name not in names.get(uid, ()):
+            policy.remove(state, uid, name, whole_pods)
 
 
 def placements(node: Node, pod: Pod) -> dict[str, Placement]:
