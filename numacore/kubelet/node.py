@@ -94,6 +94,23 @@ def start(
         UnsupportedError: more NUMA nodes than can be enumerated.
         quantity.QuantityError: a reserved amount is no quantity.
     """
+    running = resume(settings, machine, state or empty_state())
+    held, whole_pods = running.state, running.whole_pods
+    cpu = restore_cpu(files.cpu, settings) if files else held.cpu
+    if running.cpu:
+        running.cpu.validate(cpu, whole_pods)
+        _forget_stale(running.cpu, cpu, held.pods, whole_pods)
+    memory = restore_memory(files.memory, settings) if files else held.memory
+    if running.memory:
+        running.memory.validate(memory, whole_pods)
+    return msgspec.structs.replace(running, state=msgspec.structs.replace(held, cpu=cpu, memory=memory))
+
+
+def resume(settings: Settings, machine: Machine, state: State) -> Node:
+    """A kubelet that runs already: its state was checked against the machine when it started, and is not again.
+
+    Raises: as `start`, for what no kubelet could have been started with.
+    """
     topology = topology_manager.policy(settings, machine)
     if len(machine.nodes) > MOST_NODES and (
         topology or settings.memory_manager_policy != memory_manager.NONE
@@ -104,16 +121,7 @@ def start(
         )
     cpu = cpu_manager.policy(settings, machine)
     memory = memory_manager.policy(settings, machine)
-    found = state or empty_state()
-    cpu_state = restore_cpu(files.cpu, settings) if files else found.cpu.copied()
-    whole_pods = _manages_whole_pods(settings)
-    if cpu:
-        cpu.validate(cpu_state, whole_pods)
-        _forget_stale(cpu, cpu_state, found.pods, whole_pods)
-    memory_state = restore_memory(files.memory, settings) if files else found.memory.copied()
-    if memory:
-        memory.validate(memory_state, whole_pods)
-    kept = State(cpu_state, memory_state, found.devices.copied(), dict(found.pods))
+    kept = State(state.cpu.copied(), state.memory.copied(), state.devices.copied(), dict(state.pods))
     return Node(settings, machine, topology, cpu, memory, DeviceManager(machine, settings.minor), kept)
 
 
