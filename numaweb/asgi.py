@@ -7,8 +7,8 @@ NUMAWEB_TRUSTED_PROXIES.
 import os
 from typing import Any, cast
 
-from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.sessions import CookieMiddleware
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
@@ -41,7 +41,7 @@ application = ProxyHeadersMiddleware(
         ProtocolTypeRouter(
             {
                 "http": pages,
-                "websocket": SameOrigin(AuthMiddlewareStack(URLRouter(routing.websocket_urlpatterns))),
+                "websocket": SameOrigin(CookieMiddleware(URLRouter(routing.websocket_urlpatterns))),
                 "lifespan": Lifespan(),
             }
         ),

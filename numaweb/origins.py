@@ -22,8 +22,7 @@ class SameOrigin:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         origin, host = headers.get(b"origin", ""), headers.get(b"host", "")
         if same(origin, host):
-            # Live messages go to the server itself: every layer in between would cost each message its share.
-            await self.application({**scope, "direct_send": send}, receive, send)
+            await self.application(scope, receive, send)
             return
         await sync_to_async(report)(scope, origin, host)
         await receive()  # websocket.connect

@@ -69,6 +69,7 @@ class Hub:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._overviews.clear()
         self._nodes.clear()
+        self._silent.clear()
 
     def goodbye(self) -> None:
         """Closes every socket with 1001; browsers come back to whoever answers then."""
@@ -93,9 +94,16 @@ class Hub:
 
     # Browsers ------------------------------------------------------------------------------------------------
 
-    def full(self, user: int) -> bool:
-        """Whether this user has as many sockets as one may have."""
-        return self._users[user] >= settings.NUMAWEB_LIVE_PER_USER
+    def enter(self, user: int) -> bool:
+        """Counts one more socket of this user, unless they are as many as one may have. Each ends with `leave`."""
+        if self._users[user] >= settings.NUMAWEB_LIVE_PER_USER:
+            return False
+        self._users[user] += 1
+        return True
+
+    def leave(self, user: int) -> None:
+        """A socket that was counted is gone."""
+        self._users[user] -= 1
 
     async def overview(self, cluster: int) -> OverviewTopic:
         """The topic of a cluster's cells."""
@@ -118,25 +126,30 @@ class Hub:
         """Serves one browser until its socket ends, this side closes it, or it does not read any more."""
         task = asyncio.ensure_future(mailbox.run())
         topic.add(mailbox)
-        self._users[mailbox.user] += 1
         self._runners[mailbox] = task
         try:
-            if not self._connected:
-                mailbox.control('{"type":"state","source":"lost"}')
+            self._tell_state(topic, mailbox)
             mailbox.renew()
             await task
         finally:
             task.cancel()
             del self._runners[mailbox]
-            self._users[mailbox.user] -= 1
             topic.remove(mailbox)
             self._drop(topic)
+
+    def _tell_state(self, topic: Topic, mailbox: Mailbox) -> None:
+        """What the others were told when it became so."""
+        if not self._connected:
+            mailbox.control('{"type":"state","source":"lost"}')
+        elif isinstance(topic, OverviewTopic) and topic.cluster in self._silent:
+            mailbox.control(f'{{"type":"state","source":"silent","since":{topic.taken}}}')
 
     def _drop(self, topic: Topic) -> None:
         if topic.mailboxes:
             return
         if isinstance(topic, OverviewTopic):
             self._overviews.pop(topic.cluster, None)
+            self._silent.discard(topic.cluster)
         elif isinstance(topic, NodeTopic):
             self._nodes.pop(topic.node, None)
 

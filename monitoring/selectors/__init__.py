@@ -4,9 +4,9 @@ Nothing here writes. What nobody knows is None.
 """
 
 from monitoring.selectors.attention import Attention
-from monitoring.selectors.clusters import ClusterSummary, cluster, clusters
+from monitoring.selectors.clusters import ClusterSummary, cluster, cluster_ids, clusters
 from monitoring.selectors.configuration import settings
-from monitoring.selectors.inventory import Hit, containers, events, namespaces, nodes, search
+from monitoring.selectors.inventory import Hit, containers, events, namespaces, node_ids, nodes, search
 from monitoring.selectors.nodestate import NodeState, SectionState, node_state
 from monitoring.selectors.overview import Component, Overview, Tile, Totals, overview
 from monitoring.selectors.timeline import Series, history
@@ -23,11 +23,13 @@ __all__ = [
     "Tile",
     "Totals",
     "cluster",
+    "cluster_ids",
     "clusters",
     "containers",
     "events",
     "history",
     "namespaces",
+    "node_ids",
     "node_state",
     "nodes",
     "overview",

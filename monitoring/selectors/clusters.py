@@ -1,5 +1,7 @@
 """The clusters, and how much is in each."""
 
+from collections.abc import Collection
+
 import msgspec
 from django.db.models import Count
 
@@ -29,3 +31,8 @@ def clusters() -> list[ClusterSummary]:
 def cluster(slug: str) -> Cluster:
     """Raises Cluster.DoesNotExist."""
     return Cluster.objects.get(slug=slug)
+
+
+def cluster_ids(slugs: Collection[str]) -> dict[str, int]:
+    """The ids of those that there are, in one query."""
+    return dict(Cluster.objects.filter(slug__in=slugs).values_list("slug", "pk"))

@@ -1,5 +1,6 @@
 """Lists of nodes, containers and events, and the search over all of them."""
 
+from collections.abc import Collection
 from typing import Literal
 
 import msgspec
@@ -30,6 +31,14 @@ def nodes(cluster: Cluster | None = None) -> QuerySet[Node]:
         Node.objects.filter(gone_at=None).select_related("cluster", "topology").defer("topology__document")
     )
     return found if cluster is None else found.filter(cluster=cluster)
+
+
+def node_ids(wanted: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """The ids of current nodes by their cluster's slug and their name, in one query; perhaps of others too."""
+    slugs, names = zip(*wanted, strict=True) if wanted else ((), ())
+    found = Node.objects.filter(gone_at=None, cluster__slug__in=slugs, name__in=names)
+    rows = found.values_list("cluster__slug", "name", "pk")
+    return {(slug, name): number for slug, name, number in rows}
 
 
 def containers(cluster: Cluster | None = None) -> QuerySet[Container]:

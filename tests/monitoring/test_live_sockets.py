@@ -209,6 +209,18 @@ async def test_it_bounds_the_sockets_of_one_user(
         await browser.leave()
 
 
+async def test_it_bounds_sockets_that_come_at_once(
+    hub: Hub, cluster: Cluster, as_viewer: Client, settings: Settings
+) -> None:
+    settings.NUMAWEB_LIVE_PER_USER = 3
+    browsers = await asyncio.gather(*(opened(as_viewer, OVERVIEW) for _ in range(8)))
+    first = [msgspec.json.decode((await browser.receive_output(5))["text"])["type"] for browser in browsers]
+    assert sorted(first) == ["hello"] * 3 + ["refused"] * 5
+    for browser, kind in zip(browsers, first, strict=True):
+        if kind == "hello":
+            await browser.leave()
+
+
 @pytest.mark.parametrize(
     "said", ['{"type":"resync"', '{"type":"delete"}', '{"type":"pause","x":"' + "y" * 2000 + '"}']
 )
@@ -276,6 +288,9 @@ async def test_it_says_when_nobody_collects_and_when_it_goes_on(
     settings.NUMAWEB_COLLECT_PERIOD = settings.NUMAWEB_COLLECT_TIMEOUT = 0.1
     browser = await opened(as_viewer, OVERVIEW)
     assert (await text(browser, "state"))["source"] == "silent"
+    later = await opened(as_viewer, OVERVIEW)
+    assert (await text(later, "state"))["source"] == "silent"
+    await later.leave()
     await asyncio.to_thread(news, cluster, [0], b"\x05\x05")
     assert (await text(browser, "state"))["source"] == "ok"
     await browser.leave()
