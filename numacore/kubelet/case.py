@@ -13,7 +13,7 @@ import msgspec
 from numacore.kubelet import errors, node
 from numacore.kubelet.choices import Choices, every
 from numacore.kubelet.device_manager import Device
-from numacore.kubelet.errors import HangError, PanicError, StartError
+from numacore.kubelet.errors import PanicError, StartError
 from numacore.kubelet.machine import Core, Machine, Node
 from numacore.kubelet.pod import Container, Pod, PodResources
 from numacore.kubelet.settings import NEWEST, MemoryReservation, Settings
@@ -152,42 +152,39 @@ def judge(case: CaseIn, minor: int = NEWEST) -> Answer:
 
 def _answers(case: CaseIn, minor: int, choices: Choices) -> list[Answer]:
     """The answer of one way through the open choices; several where only the words of an error are open."""
+    found = case.state or StateIn()
+    files = node.StateFiles(found.cpu, found.memory)
+    steps: list[Answer] = []
     try:
         running = _started(case, minor)
-    except StartError as error:
-        words = (str(error), *error.alternatives)
-        return [{"id": case.id, "start_error": text, "steps": None, **_files(case)} for text in words]
-    except (PanicError, HangError) as error:
-        return [{"id": case.id, "start_panic": str(error), "steps": None, **_files(case)}]
-    steps: list[Answer] = []
-    ends: list[Answer] = []
-    for step in case.steps or []:
-        try:
+        for step in case.steps or []:
+            files = node.state_files(running) if step.restart else files
             running, told = _step(running, step, choices, with_devices=case.devices is not None)
-        except StartError as error:
-            ends = [
-                {"admit": False, "shared": "", "start_error": text}
-                for text in (str(error), *error.alternatives)
-            ]
-            break
-        except (PanicError, HangError) as error:
-            ends = [{"admit": False, "shared": "", "start_panic": str(error)}]
-            break
-        steps.append(told)
-        if told.get("reason") in (errors.PANIC, errors.HANG):
-            break
-    kept = _files(case, running)
-    return [
-        {"id": case.id, "steps": [*steps, *end] or None, **kept} for end in ([each] for each in ends)
-    ] or [{"id": case.id, "steps": steps or None, **kept}]
+            steps.append(told)
+            if told.get("reason") in (errors.PANIC, errors.HANG):
+                break
+        return [{"id": case.id, "steps": steps or None, **_kept(case, node.state_files(running))}]
+    except (StartError, PanicError) as error:
+        kept = _kept(case, msgspec.structs.replace(files, cpu=error.cpu_file or files.cpu))
+        if not steps:
+            return [{"id": case.id, **end, "steps": None, **kept} for end in _ends(error)]
+        return [
+            {"id": case.id, "steps": [*steps, {"admit": False, "shared": "", **end}], **kept}
+            for end in _ends(error)
+        ]
 
 
-def _files(case: CaseIn, running: node.Node | None = None) -> Answer:
-    """The state files at the end: those of a running kubelet, or those that were there."""
+def _ends(error: StartError | PanicError) -> list[Answer]:
+    """The words of a kubelet that does not start, all that are possible."""
+    if isinstance(error, PanicError):
+        return [{"start_panic": str(error)}]
+    return [{"start_error": text} for text in (str(error), *error.alternatives)]
+
+
+def _kept(case: CaseIn, files: node.StateFiles) -> Answer:
+    """The state files at the end, where the case asks for them."""
     if not case.keep_state:
         return {}
-    found = case.state or StateIn()
-    files = node.state_files(running) if running else node.StateFiles(found.cpu, found.memory)
     return {"state": {name: text for name, text in (("cpu", files.cpu), ("memory", files.memory)) if text}}
 
 

@@ -41,6 +41,8 @@ class Device(msgspec.Struct, frozen=True):
 Devices = dict[str, Device]
 Ids = frozenset[str]
 NO_IDS: Ids = frozenset()
+Held = dict[str, tuple[int, ...]]
+"""NUMA nodes of devices by id, as their plugin named them when they were allocated."""
 
 
 class DeviceState(msgspec.Struct):
@@ -49,7 +51,7 @@ class DeviceState(msgspec.Struct):
     registered: dict[str, Devices] = {}
     """By resource and id."""
     allocated: dict[str, Ids] = {}
-    pods: dict[str, dict[str, dict[str, Ids]]] = {}
+    pods: dict[str, dict[str, dict[str, Held]]] = {}
     """By pod, container and resource."""
     reusable: dict[str, dict[str, Ids]] = {}
 
@@ -58,10 +60,11 @@ class DeviceState(msgspec.Struct):
         return DeviceState(dict(self.registered), dict(self.allocated), dict(self.pods), dict(self.reusable))
 
     def of(self, uid: str, container: str, name: str) -> Ids | None:
-        return self.pods.get(uid, {}).get(container, {}).get(name)
+        held = self.pods.get(uid, {}).get(container, {}).get(name)
+        return None if held is None else frozenset(held)
 
     def of_pod(self, uid: str, name: str) -> Ids:
-        return NO_IDS.union(*(held.get(name, NO_IDS) for held in self.pods.get(uid, {}).values()))
+        return NO_IDS.union(*(held.get(name, ()) for held in self.pods.get(uid, {}).values()))
 
     def healthy(self, name: str) -> Ids:
         return frozenset(each.id for each in self.registered.get(name, {}).values() if each.healthy)
@@ -88,12 +91,16 @@ class DeviceState(msgspec.Struct):
         self.allocated = {}
         for held in self.pods.values():
             for resources in held.values():
-                for name, ids in resources.items():
-                    self.allocated[name] = self.allocated.get(name, NO_IDS) | ids
+                for name, devices in resources.items():
+                    self.allocated[name] = self.allocated.get(name, NO_IDS).union(devices)
 
-    def _hold(self, uid: str, container: str, name: str, ids: Ids) -> None:
+    def hold(self, uid: str, container: str, name: str, ids: Ids) -> None:
+        """Gives devices to a container."""
+        taken = {
+            each: self.registered[name][each].numa if each in self.registered[name] else () for each in ids
+        }
         held = self.pods.get(uid, {})
-        self.pods[uid] = held | {container: held.get(container, {}) | {name: ids}}
+        self.pods[uid] = held | {container: held.get(container, {}) | {name: taken}}
 
 
 class DeviceManager(msgspec.Struct, frozen=True):
@@ -184,12 +191,12 @@ class DeviceManager(msgspec.Struct, frozen=True):
             number = resource.parse(container.limits[name]).value
             taken = self._devices_to_allocate(state, pod, container, name, number, affinity, choices)
             if taken:
-                state._hold(pod.uid, container.name, name, taken)
+                state.hold(pod.uid, container.name, name, taken)
         ends = any(each.name == container.name and not each.sidecar for each in pod.init)
         reusable = state.reusable[pod.uid]
-        for name, ids in state.pods.get(pod.uid, {}).get(container.name, {}).items():
+        for name, devices in state.pods.get(pod.uid, {}).get(container.name, {}).items():
             kept = reusable.get(name, NO_IDS)
-            reusable[name] = kept | ids if ends else kept - ids
+            reusable[name] = kept.union(devices) if ends else kept.difference(devices)
 
     def _devices_to_allocate(
         self,

@@ -12,7 +12,13 @@ HANG = "Hang"
 NIL_POINTER = "runtime error: invalid memory address or nil pointer dereference"
 
 
-class StartError(Exception):
+class EndError(Exception):
+    """The kubelet's process ends. `cpu_file`: the text of `cpu_manager_state` where it was written anew before that."""
+
+    cpu_file: str | None = None
+
+
+class StartError(EndError):
     """The kubelet refuses to start. `alternatives` are messages that it may give as well: Go walks maps in any order."""
 
     def __init__(self, message: str, alternatives: tuple[str, ...] = ()) -> None:
@@ -36,7 +42,7 @@ class AllocationError(Exception):
     """A manager cannot allocate and gives no reason of its own (kubelet 1.37, cm/admission/errors.go)."""
 
 
-class PanicError(Exception):
+class PanicError(EndError):
     """The kubelet's process ends by a Go panic. The message is Go's."""
 
 

@@ -317,6 +317,8 @@ class StaticPolicy(msgspec.Struct, frozen=True):
         for uid, name, blocks in _assigned(state, whole_pods):
             for block in blocks:
                 _expect(expected, uid, name, block)
+        if _compares_what_is_not_there(state.nodes):
+            raise PanicError(errors.NIL_POINTER)
         if differences(state.nodes, expected.nodes):
             raise StartError("[memorymanager] the expected machine state is different from the real one")
 
@@ -535,6 +537,17 @@ class Difference(msgspec.Struct, frozen=True):
     kind: str | None
     state: int | tuple[int, ...] | None
     expected: int | tuple[int, ...] | None
+
+
+def _compares_what_is_not_there(state: Mapping[int, NodeState]) -> bool:
+    """Free memory is compared over a node's whole group, kind by kind. Where another node of the group does not list a kind (a size of
+    huge pages), the kubelet follows a nil pointer: once there is such a group, it does not survive its next restart."""
+    return any(
+        cell not in state or kind not in state[cell].memory
+        for node in state.values()
+        for kind in node.memory
+        for cell in node.cells
+    )
 
 
 def differences(state: Mapping[int, NodeState], expected: Mapping[int, NodeState]) -> list[Difference]:

@@ -20,6 +20,7 @@ from numacore.kubelet.device_manager import Device, DeviceManager, DeviceState
 from numacore.kubelet.errors import (
     AdmissionError,
     AllocationError,
+    EndError,
     HangError,
     PanicError,
     UnsupportedError,
@@ -100,9 +101,13 @@ def start(
     if running.cpu:
         running.cpu.validate(cpu, whole_pods)
         _forget_stale(running.cpu, cpu, held.pods, whole_pods)
-    memory = restore_memory(files.memory, settings) if files else held.memory
-    if running.memory:
-        running.memory.validate(memory, whole_pods)
+    try:
+        memory = restore_memory(files.memory, settings) if files else held.memory
+        if running.memory:
+            running.memory.validate(memory, whole_pods)
+    except EndError as error:
+        error.cpu_file = write_cpu(cpu, settings)
+        raise
     return msgspec.structs.replace(running, state=msgspec.structs.replace(held, cpu=cpu, memory=memory))
 
 
@@ -344,10 +349,7 @@ def placements(node: Node, pod: Pod) -> dict[str, Placement]:
 
 def _held_devices(node: Node, uid: str, container: str) -> dict[str, HeldDevices]:
     held: dict[str, HeldDevices] = {}
-    for name, ids in sorted(node.state.devices.pods.get(uid, {}).get(container, {}).items()):
-        devices = node.state.devices.registered.get(name, {})
-        ordered = tuple(sorted(ids))
-        held[name] = HeldDevices(
-            ordered, tuple(devices[each].numa if each in devices else () for each in ordered)
-        )
+    for name, devices in sorted(node.state.devices.pods.get(uid, {}).get(container, {}).items()):
+        ids, numa = zip(*sorted(devices.items()), strict=True) if devices else ((), ())
+        held[name] = HeldDevices(tuple(ids), tuple(numa))
     return held
