@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from numacore.diagnosis import Reason
+from numacore.facts import Facts, reserved_cpus
 from numacore.kubelet import resource
 from numacore.kubelet.pod import Container
 from numacore.manifest import POLICY_ANNOTATION, Group, aggregate
@@ -35,6 +36,28 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     """bytes that pods may have"""
     hugepages: dict[str, dict[int, int]] = {}
     """bytes by resource name (`hugepages-2Mi`)"""
+
+
+def capacity(node: str, facts: Facts) -> Capacity:
+    """What is known of a node's capacity, as far as NUMA is concerned: what its kubelet reserves is taken off."""
+    reserved = reserved_cpus(facts.topology, facts.kubelet)
+    attributes = facts.attributes
+    offline = facts.topology.offline
+    sizes = {numa: attributes.memory.get(numa) for numa in facts.topology.numa_ids}
+    known = {numa: size for numa, size in sizes.items() if size is not None}
+    pages: dict[str, dict[int, int]] = {}
+    for numa, pools in attributes.hugepages.items():
+        for pool in pools:
+            name = resource.huge_page_resource(pool.page_size)
+            pages.setdefault(name, {})[numa] = pool.page_size * (pool.total or 0)
+    return Capacity(
+        node=node,
+        cpus=None
+        if reserved is None
+        else {each.id: len(each.cpus - reserved - offline) for each in facts.topology.nodes},
+        memory=known if len(known) == len(sizes) else None,
+        hugepages=pages,
+    )
 
 
 class Finding(msgspec.Struct, frozen=True):

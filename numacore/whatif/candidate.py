@@ -50,9 +50,11 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     problem: Reason | None = None
 
 
-def of_facts(name: str, facts: Facts, volcano: Numatopology | None = None) -> Candidate:
+def of_facts(
+    name: str, facts: Facts, volcano: Numatopology | None = None, seen: machine.Machine | None = None
+) -> Candidate:
     """A candidate from everything known of a node. Without a Numatopology object of its own it gets the one that the
-    resource-exporter would write."""
+    resource-exporter would write. `seen`: its machine, from whoever made it already."""
     told = facts.kubelet
     if told is None or told.present is None:
         return Candidate(name=name, problem=Reason("kubelet-unknown"))
@@ -62,7 +64,7 @@ def of_facts(name: str, facts: Facts, volcano: Numatopology | None = None) -> Ca
         return Candidate(name=name, problem=Reason("settings-unread", {"file": told.unread[0]}))
     if missing := _unknown_memory(facts):
         return Candidate(name=name, problem=Reason("memory-unknown", {"numa": missing}))
-    seen = machine.of_topology(facts.topology, facts.attributes)
+    seen = seen or machine.of_topology(facts.topology, facts.attributes)
     asked = {field: setting.value for field, setting in told.settings.items()}
     minor, assumed = _minor(told.version)
     try:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from numacore.kubelet import node, resource, topology_manager
+from numacore.kubelet import errors, node, resource, topology_manager
 from numacore.kubelet.pod import Container, Pod
 from numacore.kubelet.verdict import Verdict
 from numacore.manifest import Group
@@ -24,6 +24,7 @@ Cause = Literal[
     "devices",
     "scope",
     "init-containers",
+    "full-pcpus-only",
     "reserved-cpus",
     "merge",
     "policy-names",
@@ -32,7 +33,7 @@ Cause = Literal[
     "core-ids",
     "rules",
 ]
-"""memory: memory or huge pages. scope: pod. merge: the newer rule that hints must agree. core-ids: unique in a socket only, so that Volcano
+"""memory: memory or huge pages. scope: pod. full-pcpus-only: Volcano does not know that option. merge: the newer rule that hints must agree. core-ids: unique in a socket only, so that Volcano
 takes other CPUs for siblings. rules: the two simply count otherwise."""
 
 
@@ -62,6 +63,8 @@ def _why_kubelet_refuses(group: Group, kubelet: node.Node, verdict: Verdict, vol
         return "memory"
     if verdict.failure and verdict.failure.provider == "device":
         return "devices"
+    if verdict.reason == errors.SMT_ALIGNMENT:
+        return "full-pcpus-only"
     for cause, changed, pod in _as_volcano_sees(kubelet, group.pod):
         if _admits(changed, pod):
             return cause

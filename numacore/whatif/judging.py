@@ -10,6 +10,7 @@ import msgspec
 from numacore.diagnosis import Reason
 from numacore.kubelet import node, topology_manager
 from numacore.kubelet import pod as kubelet_pod
+from numacore.kubelet.choices import every
 from numacore.kubelet.errors import HangError, PanicError, StartError, UnsupportedError
 from numacore.kubelet.verdict import Verdict
 from numacore.manifest import Group, aggregate
@@ -20,6 +21,9 @@ from numacore.whatif.disagreement import Disagreement, disagreement
 
 MOST_REPLICAS = 200
 """Pods of a group that are put onto one node one after the other to see how many fit."""
+
+MOST_OPEN = 16
+"""Open choices are followed up to this many answers."""
 
 
 class Shortage(msgspec.Struct, frozen=True):
@@ -63,8 +67,13 @@ def judge(
 
     `replicas`: how many, else as the manifest says. `weight`: of Volcano's plugin.
     """
-    wanted = min(MOST_REPLICAS, max(1, group.replicas or 1 if replicas is None else replicas))
+    wanted = wanted_of(group, replicas)
     return scored(group, [judge_node(group, each, wanted) for each in candidates], weight)
+
+
+def wanted_of(group: Group, replicas: int | None) -> int:
+    """How many pods are tried on a node: as asked, else as the manifest says, within bounds."""
+    return min(MOST_REPLICAS, max(1, (group.replicas or 1) if replicas is None else replicas))
 
 
 def judge_node(group: Group, candidate: Candidate, wanted: int) -> NodeAnswer:
@@ -150,14 +159,21 @@ def _container_for_volcano(container: kubelet_pod.Container) -> pods.Container:
 def scored(group: Group, answers: Iterable[NodeAnswer], weight: int) -> tuple[NodeAnswer, ...]:
     """Answers with Volcano's scores, which compare the nodes that its predicate let pass."""
     answers = tuple(answers)
-    counts = {
-        each.candidate.name: each.volcano.outcomes[0].numa_nodes
-        for each in answers
-        if each.volcano and each.volcano.outcomes[0].fit and each.shortage is None
-    }
-    known = {name: count for name, count in counts.items() if count is not None}
-    scores = plugin.batch_node_order(_for_volcano(group), known, weight)
+    scores = scores_of(group, {each.candidate.name: numa_count(each) for each in answers}, weight)
     return tuple(msgspec.structs.replace(each, score=scores.get(each.candidate.name)) for each in answers)
+
+
+def numa_count(answer: NodeAnswer) -> int | None:
+    """How many NUMA nodes the pod's CPUs would touch by Volcano's simulation; None = the node is no candidate for a score."""
+    if answer.volcano is None or not answer.volcano.outcomes[0].fit or answer.shortage is not None:
+        return None
+    return answer.volcano.outcomes[0].numa_nodes
+
+
+def scores_of(group: Group, counts: Mapping[str, int | None], weight: int) -> dict[str, Score]:
+    """Volcano's scores of the nodes whose `numa_count` is known."""
+    known = {name: count for name, count in counts.items() if count is not None}
+    return plugin.batch_node_order(_for_volcano(group), known, weight)
 
 
 class Alternative(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,6 +195,37 @@ def under_policies(group: Group, candidate: Candidate) -> tuple[Alternative, ...
         for policy in topology_manager.POLICIES
         for scope in (scopes if policy != topology_manager.NONE else scopes[:1])
     )
+
+
+def set_otherwise(candidate: Candidate, *, policy: str = "", scope: str = "") -> Candidate:
+    """The candidate as it would be with another policy or scope of the topology manager; empty = as it is set. Running pods
+    stay where they are."""
+    if candidate.kubelet is None or not (policy or scope):
+        return candidate
+    held = candidate.kubelet.settings
+    wanted = msgspec.structs.replace(
+        held,
+        topology_manager_policy=policy or held.topology_manager_policy,
+        topology_manager_scope=scope or held.topology_manager_scope,
+    )
+    try:
+        changed = node.resume(wanted, candidate.kubelet.machine, candidate.kubelet.state)
+    except (StartError, PanicError, HangError, UnsupportedError) as error:
+        problem = Reason("would-not-start", {"message": str(error)})
+        return Candidate(name=candidate.name, assumed=candidate.assumed, problem=problem)
+    seen = candidate.volcano
+    if seen is not None:
+        seen = msgspec.structs.replace(seen, topology_manager=wanted.topology_manager_policy)
+    return msgspec.structs.replace(candidate, kubelet=changed, volcano=seen)
+
+
+def open_choices(group: Group, kubelet: node.Node) -> tuple[Verdict, ...]:
+    """What else the kubelet may answer on the first pod, where it walks its maps in any order; nothing where all is settled."""
+    given: list[Verdict] = []
+    for verdict in every(lambda choices: node.admit(kubelet, _numbered(group, 0), choices)[1], MOST_OPEN):
+        if verdict not in given:
+            given.append(verdict)
+    return tuple(given[1:])
 
 
 def under(group: Group, kubelet: node.Node, *, policy: str, scope: str) -> Alternative:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from numacore import lint, manifest
 from numacore.lint import Capacity
+from numacore.topology import Attributes
+from tests.numacore.whatif import nodes
 
 GIB = 1024**3
 ANNOTATION = "volcano.sh/numa-topology-policy"
@@ -166,3 +169,15 @@ def test_huge_pages_of_a_size_that_no_node_has() -> None:
     assert findings(pod(resources=resources), NODE) == [
         ("error", "hugepages-nowhere", "spec.containers[0].resources.requests.hugepages-1Gi")
     ]
+
+
+def test_the_capacity_of_a_node_leaves_out_what_is_reserved() -> None:
+    found = lint.capacity("n1", nodes.facts())
+    assert found.cpus == {0: 3, 1: 4}
+    assert found.memory == {0: 16 * GIB, 1: 16 * GIB}
+
+
+def test_a_capacity_that_nobody_knows_is_unknown() -> None:
+    known = nodes.facts()
+    bare = msgspec.structs.replace(known, attributes=Attributes())
+    assert lint.capacity("n1", bare).memory is None

@@ -1,0 +1,22 @@
+"""What would become of pods on the nodes of a cluster as they are now: reads, judges, changes nothing.
+
+`nodes` makes candidates of the newest state, `plan` judges groups of pods on them as far as the time allows, `detail` judges one node
+with all evidence. What was judged is remembered, so that asking again goes on.
+"""
+
+from monitoring.selectors.planning.detail import Detail, detail
+from monitoring.selectors.planning.nodes import chosen
+from monitoring.selectors.planning.plan import Plan, Row, forget, plan
+from monitoring.selectors.planning.question import Question, UnknownNodesError
+
+__all__ = [
+    "Detail",
+    "Plan",
+    "Question",
+    "Row",
+    "UnknownNodesError",
+    "chosen",
+    "detail",
+    "forget",
+    "plan",
+]

@@ -1,0 +1,227 @@
+"""A group of pods on every chosen node: for each a short answer, as far as the time allows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from monitoring.models import Cluster
+from monitoring.selectors.planning import nodes
+from monitoring.selectors.planning.memory import Memory
+from monitoring.selectors.planning.nodes import Key, Known
+from monitoring.selectors.planning.question import POLICIES, Question
+from numacore import lint
+from numacore.cpuset import CpuSet, union
+from numacore.diagnosis import Reason
+from numacore.kubelet.verdict import Verdict
+from numacore.lint import Capacity, Finding
+from numacore.manifest import Group
+from numacore.volcano.plugin import NodeVerdict, Score
+from numacore.whatif import explaining, judging
+from numacore.whatif.candidate import Candidate
+from numacore.whatif.disagreement import Disagreement
+from numacore.whatif.judging import NodeAnswer, Shortage
+
+State = Literal["crash", "admitted", "refused", "unknown"]
+WEIGHT = 1
+"""Of Volcano's plugin; its default."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One node's answer in short.
+
+    `why`: reasons of a refusal, the heaviest first; also why it cannot be judged. `fits`: how many pods it takes, None = unknown.
+    `last`: why no more than these fit. `policies`: the state under each policy, in the node's own scope.
+    """
+
+    node: str
+    state: State
+    age: float | None = None
+    stale: bool = False
+    policy: str = ""
+    scope: str = ""
+    why: tuple[Reason, ...] = ()
+    last: tuple[Reason, ...] = ()
+    assumed: tuple[Reason, ...] = ()
+    fits: int | None = None
+    qos: str = ""
+    cpus: CpuSet = CpuSet()
+    numa: tuple[int, ...] = ()
+    volcano: NodeVerdict | None = None
+    counted: int | None = None
+    """NUMA nodes that the pod would touch by Volcano's simulation."""
+    score: Score | None = None
+    disagreement: Disagreement | None = None
+    policies: dict[str, State] = {}
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of a group. `pending`: nodes that there was no time for; asking again goes on there."""
+
+    group: Group
+    wanted: int
+    """Pods that were tried on each node."""
+    rows: tuple[Row, ...]
+    pending: int
+    findings: tuple[Finding, ...]
+    """Of the linter."""
+
+    @property
+    def judged(self) -> tuple[Row, ...]:
+        return tuple(each for each in self.rows if each.state != "unknown")
+
+    def in_state(self, state: State) -> tuple[Row, ...]:
+        return tuple(each for each in self.rows if each.state == state)
+
+    @property
+    def best(self) -> Row | None:
+        """Where the pod would be best off: Volcano's score, then fewer NUMA nodes, then more room."""
+        return min(self.in_state("admitted"), key=rank, default=None)
+
+
+def rank(row: Row) -> tuple[object, ...]:
+    """Order of nodes that admit the pod: no disagreement, Volcano's score, fewer NUMA nodes, more pods, name."""
+    score = row.score.value if row.score else 0
+    return (row.disagreement is not None, -score, len(row.numa) or 1, -(row.fits or 0), row.node)
+
+
+_ORDER: Mapping[State, int] = {"crash": 0, "admitted": 1, "refused": 2, "unknown": 3}
+
+# Short answers by what is asked, and in there by what decides on a node.
+_answers: Memory[dict[Key, tuple[Row, Capacity | None]]] = Memory(6)
+_MOST_ROWS = 20_000
+
+
+def forget() -> None:
+    """Nothing is remembered any more; for tests."""
+    for each in (_answers, nodes.candidates, nodes.machines):
+        each.clear()
+
+
+def plan(cluster: Cluster, group: Group, question: Question, now: datetime, *, seconds: float) -> Plan:
+    """A group of pods judged on the nodes of a question.
+
+    `seconds`: so long nodes are judged that were not yet; at least one is.
+
+    Raises:
+        hot.StoreError: the newest state cannot be read.
+        UnknownNodesError: the question names nodes that the cluster does not have.
+    """
+    listed = nodes.chosen(cluster, question)
+    wanted = judging.wanted_of(group, question.replicas)
+    asked = (msgspec.json.encode(group).decode(), question.policy, question.scope, str(wanted))
+    held = _answers.got(asked, dict)
+    rows: list[Row] = []
+    capacities: list[Capacity] = []
+    until = time.monotonic() + seconds
+    for each in nodes.known(cluster, listed, now):
+        answer = held.get(each.key) if each.key else None
+        if answer is None:
+            if rows and time.monotonic() > until:
+                continue
+            answer = _judged(each, group, question, wanted)
+            if each.key and len(held) < _MOST_ROWS:
+                held[each.key] = answer
+        row, capacity = answer
+        capacities += [capacity] if capacity else []
+        rows.append(msgspec.structs.replace(row, node=each.name, age=each.age, stale=each.stale))
+    ordered = sorted(_scored(group, rows), key=lambda row: (_ORDER[row.state], rank(row)))
+    return Plan(
+        group=group,
+        wanted=wanted,
+        rows=tuple(ordered),
+        pending=len(listed) - len(rows),
+        findings=lint.lint(group, capacities),
+    )
+
+
+def _scored(group: Group, rows: Sequence[Row]) -> list[Row]:
+    scores = judging.scores_of(group, {row.node: row.counted for row in rows}, WEIGHT)
+    return [msgspec.structs.replace(row, score=scores.get(row.node)) for row in rows]
+
+
+def _judged(known: Known, group: Group, question: Question, wanted: int) -> tuple[Row, Capacity | None]:
+    candidate, capacity = nodes.candidate_of(known)
+    changed = judging.set_otherwise(candidate, policy=question.policy, scope=question.scope)
+    return row_of(group, judging.judge_node(group, changed, wanted)), capacity
+
+
+def row_of(group: Group, answer: NodeAnswer) -> Row:
+    """The short form of an answer."""
+    candidate, first = answer.candidate, answer.first
+    if candidate.kubelet is None:
+        why = (answer.problem,) if answer.problem else ()
+        return Row(node=candidate.name, state="unknown", why=why, assumed=candidate.assumed)
+    settings = candidate.kubelet.settings
+    policy = settings.topology_manager_policy
+    cpus = (
+        union(each.cpus for each in first.placements.values() if each.cpus)
+        if first and first.admitted
+        else CpuSet()
+    )
+    return Row(
+        node=candidate.name,
+        state=state_of(answer.shortage, first),
+        policy=policy,
+        scope=settings.topology_manager_scope,
+        why=_why(answer.shortage, first, policy),
+        last=explaining.why(answer.last, policy) if answer.last and answer.fits else (),
+        assumed=candidate.assumed,
+        fits=answer.fits,
+        qos=first.qos if first else "",
+        cpus=cpus,
+        numa=numa_of(candidate, first) if first else (),
+        volcano=answer.volcano,
+        counted=judging.numa_count(answer),
+        disagreement=answer.disagreement,
+        policies=_policies(group, candidate) if answer.shortage is None else {},
+    )
+
+
+def state_of(shortage: Shortage | None, verdict: Verdict | None) -> State:
+    if shortage is not None:
+        return "refused"
+    if verdict is None:
+        return "unknown"
+    if verdict.outcome in ("panics", "hangs"):
+        return "crash"
+    return "admitted" if verdict.admitted else "refused"
+
+
+def _why(shortage: Shortage | None, verdict: Verdict | None, policy: str) -> tuple[Reason, ...]:
+    if shortage is not None:
+        values: explaining.Values = {
+            "resource": shortage.resource,
+            "asked": float(shortage.asked),
+            "free": float(shortage.free),
+        }
+        return (Reason("scheduler-short", values),)
+    return explaining.why(verdict, policy) if verdict else ()
+
+
+def numa_of(candidate: Candidate, verdict: Verdict) -> tuple[int, ...]:
+    """NUMA nodes that an admitted pod holds CPUs, memory or devices of; nothing where it floats."""
+    if candidate.kubelet is None or not verdict.admitted:
+        return ()
+    found: set[int] = set()
+    for each in verdict.placements.values():
+        if each.cpus:
+            by_cpu = candidate.kubelet.machine.topology.by_cpu
+            found |= {by_cpu[cpu].numa for cpu in each.cpus if cpu in by_cpu}
+        found.update(numa for block in each.memory for numa in block.numa)
+        found.update(numa for held in each.devices.values() for ids in held.numa for numa in ids)
+    return tuple(sorted(found))
+
+
+def _policies(group: Group, candidate: Candidate) -> dict[str, State]:
+    """The state under each policy, in the node's own scope."""
+    assert candidate.kubelet is not None
+    scope = candidate.kubelet.settings.topology_manager_scope
+    found = {
+        policy: judging.under(group, candidate.kubelet, policy=policy, scope=scope) for policy in POLICIES
+    }
+    return {policy: state_of(None, each.verdict) for policy, each in found.items()}
