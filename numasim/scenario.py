@@ -49,38 +49,35 @@ def _nps4() -> Spec:
     )
 
 
-def _kunpeng_restricted() -> Spec:
-    """Control groups version 1, as on many openEuler nodes."""
+def _kunpeng(name: str, settings: Settings, cgroup: int = 2) -> Spec:
+    """NPUs and network functions on four NUMA nodes."""
     return Spec(
-        name="npu-kunpeng-1",
+        name=name,
         machine=model("kunpeng-920"),
-        settings=Settings(
-            version="v1.28.15",
-            reserved=CpuSet.parse("0-1"),
-            topology_policy="restricted",
-            driver="cgroupfs",
-        ),
-        cgroup=1,
+        settings=settings,
+        cgroup=cgroup,
         accelerator="huawei.com/Ascend910",
         network="huawei.com/hns-vf",
         mix=kinds.MIX | {"inference": 10},
         residents=("wide", "inference"),
         containers=28,
     )
+
+
+def _kunpeng_restricted() -> Spec:
+    """Control groups version 1, as on many openEuler nodes."""
+    settings = Settings(
+        version="v1.28.15",
+        reserved=CpuSet.parse("0-1"),
+        topology_policy="restricted",
+        driver="cgroupfs",
+    )
+    return _kunpeng("npu-kunpeng-1", settings, cgroup=1)
 
 
 def _kunpeng_none() -> Spec:
     """Nothing is aligned: CPUs exclusive, yet NPUs and network functions wherever they were free."""
-    return Spec(
-        name="npu-kunpeng-2",
-        machine=model("kunpeng-920"),
-        settings=Settings(reserved=CpuSet.parse("0,32,64,96"), topology_policy="none"),
-        accelerator="huawei.com/Ascend910",
-        network="huawei.com/hns-vf",
-        mix=kinds.MIX | {"inference": 10},
-        residents=("wide", "inference"),
-        containers=28,
-    )
+    return _kunpeng("npu-kunpeng-2", Settings(reserved=CpuSet.parse("0,32,64,96"), topology_policy="none"))
 
 
 def _grace() -> Spec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import NODE, Visitor
+from tests.browser.conftest import NODE, Visitor, query
 
 PATH = f"/c/simulated/nodes/{NODE}/"
 HEIGHTS = "() => [...document.querySelectorAll('.nw-busy')].map(each => each.getAttribute('height')).join()"
@@ -15,6 +15,9 @@ MOVED_IN_PLACE = f"""() => {{
   return last && last.drawing === window.seen.drawing && last.heights !== window.seen.heights;
 }}"""
 """Other heights on the same elements; containers that come or go are drawn anew in between."""
+FLEET = "document.querySelector('canvas').toDataURL()"
+STANDING = 3_000
+"""Milliseconds in which a fleet that is followed would have moved."""
 STARTING = 90_000
 """Milliseconds for a restarted program to serve, collect and be live again."""
 
@@ -34,6 +37,39 @@ def test_the_fleet_moves(visitor: Visitor) -> None:
     live(page)
     before = page.evaluate("document.querySelector('canvas').toDataURL()")
     page.wait_for_function("before => document.querySelector('canvas').toDataURL() !== before", arg=before)
+
+
+def test_a_pace_is_kept_remembered_and_in_the_address(visitor: Visitor) -> None:
+    page = visitor.open("/c/simulated/")
+    live(page)
+    page.select_option("[data-pace]", "paused")
+    expect(page.locator("#live")).to_have_attribute("data-state", "paused")
+    assert query(page) == {"refresh": "paused"}
+    before = page.evaluate(FLEET)
+    page.wait_for_timeout(STANDING)
+    assert page.evaluate(FLEET) == before
+    page.goto(f"{visitor.site.url}{PATH}")
+    expect(page.locator("[data-pace]")).to_have_value("paused")
+    page.goto(f"{visitor.site.url}/c/simulated/?refresh=5")
+    expect(page.locator("[data-pace]")).to_have_value("5")
+    before = page.evaluate(FLEET)
+    page.wait_for_function(f"before => {FLEET} !== before", arg=before)
+    page.select_option("[data-pace]", "live")
+    live(page)
+    assert query(page) == {}
+
+
+def test_history_between_two_moments_is_in_the_address(visitor: Visitor) -> None:
+    page = visitor.open(f"{PATH}?tab=history")
+    page.fill("#id_from", "2026-01-01T08:00:00")
+    page.fill("#id_to", "2026-01-01T07:00:00")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_role("alert")).to_contain_text("To: ")
+    page.fill("#id_from", page.evaluate("new Date(Date.now() - 300000).toISOString().slice(0, 19)"))
+    page.fill("#id_to", "")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator('[data-metric="busy"] .js-line').first).to_be_attached(timeout=60_000)
+    assert set(query(page)) == {"tab", "from"}  # an empty end is left out
 
 
 def test_history_is_drawn(visitor: Visitor) -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 from django.test import Client
 
-from monitoring.models import Cluster, Container, Node
+from monitoring.models import Cluster, Container, Endpoint, Node
 from tests.monitoring.pages.conftest import POSTGRES
 
 NODES, CONTAINERS = "/c/east/monitoring/", "/c/east/containers/"
@@ -51,6 +51,21 @@ def test_it_says_so_when_nothing_matches(east: Cluster, as_viewer: Client) -> No
 
 def test_it_names_a_filter_that_cannot_be_read(east: Cluster, as_viewer: Client) -> None:
     assert "Select a valid choice" in text(as_viewer, NODES, crossing="perhaps")
+
+
+def test_it_filters_nodes_by_what_their_exporter_does(east: Cluster, as_viewer: Client) -> None:
+    Endpoint.objects.filter(node__name="silent").update(state="failing")
+    assert names(text(as_viewer, NODES, state="failing")) == ["silent"]
+    assert names(text(as_viewer, NODES, state="ok", sort="name")) == ["node-07", "solo"]
+
+
+@pytest.mark.parametrize("path", [f"{NODES}nodes.csv", f"{CONTAINERS}containers.json"])
+def test_it_saves_no_file_for_a_filter_that_it_cannot_read(
+    path: str, east: Cluster, as_viewer: Client
+) -> None:
+    answer = as_viewer.get(path, {"crossing": "perhaps"})
+    assert answer.status_code == 400
+    assert "Select a valid choice" in answer.content.decode()
 
 
 @pytest.mark.parametrize("path", [NODES, CONTAINERS])

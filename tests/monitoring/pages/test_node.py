@@ -68,6 +68,14 @@ def test_it_orders_containers(order: str, first: str, east: Cluster, as_viewer: 
     assert first in text.split("<tbody data-container=")[1]
 
 
+def test_it_finds_containers_by_a_part_of_their_name(east: Cluster, as_viewer: Client) -> None:
+    found = page(as_viewer, tab="containers", q="RANKER")
+    assert found.count("<tbody data-container=") == 1
+    assert "ranker-5f7c" in found
+    none = page(as_viewer, tab="containers", q="no such")
+    assert "No container on this node has such a name" in none
+
+
 def test_it_names_what_the_kubelet_is_asked_for_and_by_whom(east: Cluster, as_viewer: Client) -> None:
     text = plain(page(as_viewer, tab="kubelet"))
     assert "topologyManagerPolicy" in text
