@@ -19,7 +19,7 @@ from numacore.kubelet.pod import Container, Pod, PodResources
 from numacore.kubelet.settings import NEWEST, MemoryReservation, Settings
 from numacore.kubelet.verdict import Verdict
 
-MOST_ANSWERS = 64
+MOST_ANSWERS = 256
 """Open choices are followed up to this many answers."""
 
 Answer = dict[str, Any]

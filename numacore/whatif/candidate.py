@@ -177,7 +177,7 @@ def _device_state(facts: Facts) -> DeviceState:
             )
             if container.pod_uid and container.name:
                 held = state.pods.setdefault(container.pod_uid, {}).setdefault(container.name, {})
-                held[claim.resource] = held.get(claim.resource, frozenset()) | set(claim.ids)
+                held[claim.resource] = held.get(claim.resource, {}) | dict.fromkeys(claim.ids, claim.numa)
     return state
 
 
