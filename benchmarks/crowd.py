@@ -8,7 +8,7 @@ import asyncio
 import base64
 import contextlib
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 
@@ -18,14 +18,14 @@ class RefusedError(RuntimeError):
 
 
 class Member(asyncio.Protocol):
-    """One socket. `messages` and `received` count data frames and their bytes since `reset`."""
+    """One socket. `messages` and `received` count data frames and their bytes, `states` the binary ones of them."""
 
     def __init__(self, request: bytes) -> None:
         self.request = request
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.rest = bytearray()
         self.skip = 0
-        self.messages = 0
+        self.messages = self.states = 0
         self.received = 0
         self.last = 0
         """Bytes of the newest message."""
@@ -83,6 +83,7 @@ class Member(asyncio.Protocol):
     def count(self, opcode: int, length: int) -> None:
         if opcode in (TEXT, BINARY):
             self.messages += 1
+            self.states += opcode == BINARY
             self.received += length
             self.last = length
 
@@ -118,29 +119,51 @@ def handshake(port: int, path: str, headers: Mapping[str, str]) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
+async def member(port: int, request: bytes) -> Member:
+    """One socket; `opened` tells when the handshake is over."""
+    _, made = await asyncio.get_running_loop().create_connection(lambda: Member(request), "127.0.0.1", port)
+    return made
+
+
 @contextlib.asynccontextmanager
 async def crowd(size: int, port: int, path: str, headers: Mapping[str, str]) -> AsyncIterator[list[Member]]:
     """`size` open sockets on a server of this machine, opened 50 at a time."""
-    loop = asyncio.get_running_loop()
     members: list[Member] = []
     try:
         while len(members) < size:
             batch = [
-                (
-                    await loop.create_connection(
-                        lambda: Member(handshake(port, path, headers)), "127.0.0.1", port
-                    )
-                )[1]
+                await member(port, handshake(port, path, headers))
                 for _ in range(min(50, size - len(members)))
             ]
             members += batch
-            await asyncio.wait_for(asyncio.gather(*(member.opened for member in batch)), 30)
+            await asyncio.wait_for(asyncio.gather(*(each.opened for each in batch)), 30)
         yield members
     finally:
-        for member in members:
-            if member.transport is not None:
-                member.transport.abort()
-        await asyncio.sleep(0.1)
+        await leave(members)
+
+
+async def rush(
+    port: int, path: str, cookies: list[str], size: int, served: Callable[[Member], bool]
+) -> float:
+    """Seconds until `size` sockets that come at once are all served."""
+    requests = [handshake(port, path, {"Cookie": cookies[i % len(cookies)]}) for i in range(size)]
+    members: list[Member] = []
+    started = asyncio.get_running_loop().time()
+    try:
+        members += await asyncio.gather(*(member(port, request) for request in requests))
+        async with asyncio.timeout(60):
+            while not all(served(each) for each in members):  # noqa: ASYNC110 - it is on no event
+                await asyncio.sleep(0.01)
+        return asyncio.get_running_loop().time() - started
+    finally:
+        await leave(members)
+
+
+async def leave(members: list[Member]) -> None:
+    for each in members:
+        if each.transport is not None:
+            each.transport.abort()
+    await asyncio.sleep(0.1)
 
 
 def delivered(members: list[Member]) -> int:

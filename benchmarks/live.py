@@ -5,12 +5,12 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks import installation, measure
-from benchmarks.crowd import Member, crowd, delivered, handshake
+from benchmarks.crowd import Member, crowd, delivered, handshake, rush
 from benchmarks.outcome import Outcome
 from tests import servers
 
@@ -178,9 +178,52 @@ def tick_bytes(place: installation.Installation, cookies: list[str]) -> list[Out
     ]
 
 
+def came_back(place: installation.Installation, cookies: list[str]) -> Outcome:
+    """A thousand browsers connect in the same moment, as after a restart of the server that they had been on."""
+    path = f"/ws/c/fan-out-{LARGE[0]}/overview/"
+    ticker = installation.background(place, "ticks", f"fan-out-{LARGE[0]}", *map(str, LARGE), str(PERIOD))
+    with servers.running(ticker), installation.web(place) as web, bare(place.folder, b"x") as peer:
+        port = urlsplit(web.url).port or 0
+        bare_port: int = peer.port  # type: ignore[attr-defined]
+
+        def ours() -> tuple[float, float]:
+            return storm(web.server, port, path, cookies, lambda each: each.states > 0)
+
+        def theirs() -> tuple[float, float]:
+            return storm(peer, bare_port, "/", cookies, lambda each: each.opened.done())
+
+        ours(), theirs()
+        pairs = [(ours(), theirs()) for _ in range(measure.ROUNDS)]
+    us, them = [us for us, _ in pairs], [them for _, them in pairs]
+    seconds = measure.spread([seconds for seconds, _ in us])
+    cpu, bare_cpu = (measure.spread([cpu for _, cpu in side]).shown("ms", 1e3) for side in (us, them))
+    return Outcome(
+        f"live: {SOCKETS:,} browsers come back at once",
+        seconds.shown("s"),
+        measure.spread([seconds for seconds, _ in them]).shown("s"),
+        seconds.median,
+        3,
+        "s",
+        how=f"Time until {SOCKETS} sockets of {len(cookies)} sessions that connect in the same moment all have the whole state of "
+        f"{LARGE[0]:,} nodes x 8; CPU of the web process for each: {cpu}. Peer: the bare uvicorn of the lines above, until all "
+        f"handshakes are over; CPU for each: {bare_cpu}.",
+    )
+
+
+def storm(
+    server: servers.Server, port: int, path: str, cookies: list[str], served: Callable[[Member], bool]
+) -> tuple[float, float]:
+    """Seconds until all are served, and CPU seconds of the server for each of them."""
+    with measure.spent(installation.pid(server)) as used:
+        seconds = asyncio.run(rush(port, path, cookies, SOCKETS, served))
+    return seconds, used.seconds / SOCKETS
+
+
 def run() -> list[Outcome]:
     settings = {"NUMAWEB_LIVE_TICK": str(PERIOD), "NUMAWEB_LIVE_PER_USER": str(SOCKETS)}
     with installation.installed(**settings) as place:
         cookies = installation.signed_in(place, PEOPLE)
+        crowd_of_many = [*cookies, *installation.signed_in(place, SOCKETS // 2, "operator")]
         found = tick_bytes(place, cookies)
-        return [*found, fan_out(place, SMALL, cookies), fan_out(place, LARGE, cookies)]
+        fans = [fan_out(place, size, cookies) for size in (SMALL, LARGE)]
+        return [*found, *fans, came_back(place, crowd_of_many)]
