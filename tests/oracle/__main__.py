@@ -12,8 +12,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from numacore.kubelet import case as engine
 from tests.oracle import comparison, generator, program, shrinking
-from tests.oracle.comparison import Answer, Case, Difference
+from tests.oracle.comparison import Case, Difference
 
 FOUND = Path(__file__).parent / "found"
 CHUNK = 2000
@@ -57,17 +58,21 @@ def _oracle(binary: Path) -> comparison.Ask:
 
 def shrink(difference: Difference, binary: Path) -> Difference:
     """The same kind of difference in a smaller case."""
+    with program.Kept(binary) as oracle:
 
-    def ask(case: Case) -> Difference | None:
-        try:
-            (ours,) = program.ask_engine([case])
-            answers: list[Answer] = program.ask_oracle(binary, [case] * 2)
-        except RuntimeError:
-            return None
-        return comparison.difference(case, answers, ours)
+        def ask(case: Case) -> Difference | None:
+            try:
+                ours = json.loads(engine.answer(json.dumps(case).encode()))
+            except ValueError:
+                return None
+            theirs = [answer for answer in (oracle.ask(case), oracle.ask(case)) if answer is not None]
+            return comparison.difference(case, theirs, ours)
 
-    case = shrinking.shrunk(difference.case, lambda case: ask(case) is not None)
-    return ask(case) or difference
+        def same(case: Case) -> bool:
+            found = ask(case)
+            return found is not None and comparison.kind(found) == comparison.kind(difference)
+
+        return ask(shrinking.shrunk(difference.case, same)) or difference
 
 
 def keep(difference: Difference, folder: Path) -> Path:

@@ -41,6 +41,20 @@ def difference(case: Case, kubelet: Iterable[Answer], ours: Answer) -> Differenc
     return Difference(case, wrong, right) if wrong else None
 
 
+def kind(difference: Difference) -> tuple[str, ...]:
+    """What it is about: the fields that differ in the first step that does, or of the start."""
+    theirs, ours = difference.kubelet[0], difference.ours[0]
+    steps = [{"steps": len(theirs["steps"])}, {"steps": len(ours["steps"])}]
+    for mine, other in [
+        (theirs | {"steps": None}, ours | {"steps": None}),
+        *zip(ours["steps"], theirs["steps"], strict=False),
+        tuple(steps),
+    ]:
+        if fields := [name for name in sorted({*mine, *other}) if mine.get(name) != other.get(name)]:
+            return tuple(fields)
+    return ()
+
+
 def every(answer: Answer) -> list[Answer]:
     """The answer and those that it names as just as right."""
     return distinct(plain(each) for each in (answer, *answer.get("open", [])))
@@ -62,7 +76,7 @@ def plain(answer: Answer) -> Answer:
 
 
 def _plain_step(step: Answer) -> Answer:
-    kept = {name: value for name, value in step.items() if value}
+    kept = {name: value for name, value in step.items() if value and name != "where"}
     if kept.get("reason") == "Hang":
         kept.pop("message", None)
     return kept

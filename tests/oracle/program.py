@@ -3,7 +3,6 @@
 The oracle's binary lies in a cache folder outside the repository, under a name made from its sources and the Go version.
 """
 
-import contextlib
 import hashlib
 import json
 import os
@@ -13,7 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests import servers
 
@@ -85,8 +84,11 @@ def _build(go: str, binary: Path) -> None:
 
 def ask_oracle(binary: Path, cases: Sequence[Case]) -> list[Answer]:
     """The kubelet's answers, in the order of the cases."""
-    folder = {"TMPDIR": str(MEMORY_FOLDER)} if os.access(MEMORY_FOLDER, os.W_OK) else {}
-    return _ask([str(binary)], cases, folder)
+    return _ask([str(binary)], cases, _folder())
+
+
+def _folder() -> dict[str, str]:
+    return {"TMPDIR": str(MEMORY_FOLDER)} if os.access(MEMORY_FOLDER, os.W_OK) else {}
 
 
 def ask_engine(cases: Sequence[Case]) -> list[Answer]:
@@ -122,9 +124,36 @@ def _answers(
         cases = cases[len(answers) :]
 
 
-def remove_old_binaries(keep: Path) -> None:
-    """Binaries of former sources are of no use to anybody."""
-    for folder in keep.parent.parent.iterdir():
-        if folder != keep.parent and (folder / keep.name).exists():
-            with contextlib.suppress(OSError):
-                shutil.rmtree(folder)
+class Kept:
+    """The oracle as a process that stays, for cases that follow from one another."""
+
+    def __init__(self, binary: Path) -> None:
+        self._binary = binary
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+
+    def ask(self, case: Case) -> Answer | None:
+        """Its answer; None = the process ended without one."""
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                [str(self._binary)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                env=os.environ | _folder(),
+            )
+        asked, told = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert told is not None
+        asked.write(json.dumps(case) + "\n")
+        asked.flush()
+        line = told.readline()
+        return json.loads(line) if line else None

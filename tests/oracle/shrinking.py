@@ -1,6 +1,7 @@
 """Smaller cases that still differ: fewer steps, containers, devices, options, NUMA nodes, cores."""
 
 import copy
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,20 +12,30 @@ MAPS = ("TopologyOptions", "CPUOptions", "Gates", "HugePages", "Requests", "Limi
 OPTIONAL = ("Devices", "State", "KeepState", "PodRequests", "PodLimits", "RestartPolicy", "ReservedCPUs")
 
 
-def shrunk(case: Case, differs: Callable[[Case], bool], most: int = 400) -> Case:
-    """The smallest case found by leaving out one thing after the other, after at most so many tries."""
-    tries = 0
-    smaller = True
-    while smaller and tries < most:
-        smaller = False
-        for candidate in candidates(case):
-            tries += 1
-            if differs(candidate):
-                case, smaller = candidate, True
-                break
-            if tries >= most:
-                break
+def shrunk(case: Case, differs: Callable[[Case], bool], most: int = 600) -> Case:
+    """The smallest case found by leaving out one thing after the other, over and over, in at most so many tries."""
+    for _ in range(most):
+        smaller, tries = _one_round(case, differs, most)
+        most -= tries
+        if smaller == case or most < 1:
+            return smaller
+        case = smaller
     return case
+
+
+def _one_round(case: Case, differs: Callable[[Case], bool], most: int) -> tuple[Case, int]:
+    """Goes once through what can be left out; what was kept is not asked again in this round."""
+    tries = kept = 0
+    while tries < most:
+        candidate = next(itertools.islice(candidates(case), kept, None), None)
+        if candidate is None:
+            break
+        tries += 1
+        if differs(candidate):
+            case = candidate
+        else:
+            kept += 1
+    return case, tries
 
 
 def candidates(case: Case) -> Iterator[Case]:

@@ -98,6 +98,7 @@ type blockAnswer struct {
 type stepAnswer struct {
 	Admit      bool                            `json:"admit"`
 	Reason     string                          `json:"reason,omitempty"`
+	Where      string                          `json:"where,omitempty"`
 	Message    string                          `json:"message,omitempty"`
 	QOS        string                          `json:"qos,omitempty"`
 	CPUs       map[string]string               `json:"cpus,omitempty"`

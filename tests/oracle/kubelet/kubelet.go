@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -169,7 +170,7 @@ func (k *kubelet) admit(ctx context.Context, form podForm) (answer stepAnswer, c
 	k.pods.add(candidate)
 	defer func() {
 		if cause := recover(); cause != nil {
-			answer, crashed = stepAnswer{Reason: "Panic", Message: fmt.Sprint("kubelet crashes: ", cause)}, true
+			answer, crashed = stepAnswer{Reason: "Panic", Message: fmt.Sprint("kubelet crashes: ", cause), Where: crashSite()}, true
 		}
 	}()
 	result := k.topology.Admit(ctx, &lifecycle.PodAdmitAttributes{Pod: candidate, OtherPods: others, Operation: lifecycle.AddOperation})
@@ -235,4 +236,19 @@ func (k *kubelet) files() *stateAnswer {
 		return string(text)
 	}
 	return &stateAnswer{CPU: read("cpu_manager_state"), Memory: read("memory_manager_state")}
+}
+
+// crashSite names the kubelet's function that a panic came from; it is called while the panic is being recovered.
+func crashSite() string {
+	callers := make([]uintptr, 64)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(0, callers)])
+	for {
+		frame, more := frames.Next()
+		if at := strings.Index(frame.Function, "pkg/kubelet/cm/"); at >= 0 {
+			return frame.Function[at:]
+		}
+		if !more {
+			return ""
+		}
+	}
 }
