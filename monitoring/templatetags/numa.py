@@ -77,6 +77,16 @@ def size(value: float | None) -> str:
     return f"{number_format(scaled, 1 if unit and scaled < 100 else 0)} {UNITS[unit]}"
 
 
+WRITERS = {"whole": whole, "amount": amount, "share": share, "times": times, "size": size}
+
+
+@register.filter
+def shown(value: float | None, form: str) -> str:
+    """A figure in one of these forms, quiet where nobody knows it."""
+    text = WRITERS[form](value)
+    return format_html('<span class="text-secondary">{}</span>', text) if missing(value) else text
+
+
 @register.filter
 def age(seconds: float | None) -> str:
     """How old something is, in the largest fitting unit."""
