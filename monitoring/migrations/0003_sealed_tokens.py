@@ -13,7 +13,7 @@ COLUMNS = (("Endpoint", "token"), ("Settings", "prometheus_token"))
 def rewrite(apps: Any, write: Callable[[str], str]) -> None:
     for model, column in COLUMNS:
         rows = apps.get_model("monitoring", model).objects.exclude(**{column: ""})
-        for row in rows.only("pk", column).iterator():
+        for row in list(rows.only("pk", column)):  # all of them, before the first is written
             setattr(row, column, write(getattr(row, column)))
             row.save(update_fields=[column])
 
