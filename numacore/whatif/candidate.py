@@ -18,7 +18,7 @@ from numacore.facts import Facts
 from numacore.hints import mask_of
 from numacore.kubelet import cpu_manager, machine, memory_manager, node, resource, settings
 from numacore.kubelet.cpu_manager import CpuState
-from numacore.kubelet.device_manager import Device, DeviceState
+from numacore.kubelet.device_manager import DeviceState
 from numacore.kubelet.errors import HangError, PanicError, StartError, UnsupportedError
 from numacore.kubelet.memory_manager import MemoryState, MemoryTable, NodeState
 from numacore.kubelet.pod import Container, Pod
@@ -121,13 +121,17 @@ def _minor(version: str | None) -> tuple[int, tuple[Reason, ...]]:
 
 def state_of(facts: Facts) -> node.State:
     """What the managers hold, from their state files. Entries of pods that the node no longer runs are there too, and go with
-    the next admission, as in the kubelet."""
+    the next admission, as in the kubelet.
+
+    No devices: an exporter knows those in use and no free ones, so that every pod that asks for one would be refused here.
+    Resources that no plugin offers are nothing to the managers; whoever shows a verdict says that devices were not judged.
+    """
     told = facts.kubelet
     cpu, memory = (told.cpu_state, told.memory_state) if told else (None, None)
     return node.State(
         cpu=_cpu_state(cpu),
         memory=_memory_state(memory),
-        devices=_device_state(facts),
+        devices=DeviceState(),
         pods=_pods(facts, cpu, memory),
     )
 
@@ -163,22 +167,6 @@ def _memory_state(found: kubeletstate.MemoryManagerState | None) -> MemoryState:
 
 def _table(found: kubeletstate.MemoryTable) -> MemoryTable:
     return MemoryTable(found.total, found.reserved_system, found.allocatable, found.reserved, found.free)
-
-
-def _device_state(facts: Facts) -> DeviceState:
-    """Devices that containers hold. Free ones are unknown to a node's exporter, so nothing more can be given away."""
-    state = DeviceState()
-    for container in facts.containers:
-        for claim in container.devices:
-            known = state.registered.setdefault(claim.resource, {})
-            known |= {each: Device(each, claim.numa) for each in claim.ids}
-            state.allocated[claim.resource] = state.allocated.get(claim.resource, frozenset()) | set(
-                claim.ids
-            )
-            if container.pod_uid and container.name:
-                held = state.pods.setdefault(container.pod_uid, {}).setdefault(container.name, {})
-                held[claim.resource] = held.get(claim.resource, {}) | dict.fromkeys(claim.ids, claim.numa)
-    return state
 
 
 def _pods(

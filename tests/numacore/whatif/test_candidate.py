@@ -13,7 +13,7 @@ from numacore.kubelet.pod import Container as Asked
 from numacore.kubelet.pod import Pod
 from numacore.kubeletstate import CpuManagerState, Kubelet, MemoryManagerState, MemoryTable, Setting
 from numacore.whatif import candidate
-from numacore.workload import MemoryBlock
+from numacore.workload import DeviceClaim, MemoryBlock
 from tests.numacore.whatif import nodes
 from tests.numacore.whatif.nodes import GIB, facts, kubelet
 
@@ -138,3 +138,14 @@ def test_unknown_memory_of_a_numa_node_is_not_taken_for_none() -> None:
     found = candidate.of_facts("n1", msgspec.structs.replace(seen, attributes=attributes))
     assert found.problem is not None
     assert (found.problem.code, found.problem.values) == ("memory-unknown", {"numa": "1"})
+
+
+def test_a_device_that_another_pod_holds_is_no_reason_to_refuse_the_next() -> None:
+    """An exporter knows no free devices; judging them would refuse every pod that asks for one."""
+    known = facts()
+    holder = msgspec.structs.replace(
+        known.containers[0], devices=(DeviceClaim("vendor.example/gpu", ("0",), (1,)),)
+    )
+    found = nodes.candidate_of(msgspec.structs.replace(known, containers=(holder,)))
+    asked = {"cpu": "2", "memory": "1Gi", "vendor.example/gpu": "1"}
+    assert node.admit(found, Pod("new", (Asked("app", asked, asked),)))[1].admitted
