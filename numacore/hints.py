@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, reduce
 from math import prod
-from operator import and_, or_
+from operator import and_, mul, or_
 from typing import TypeVar
 
 import msgspec
 
 Rank = TypeVar("Rank", int, float, tuple[int, int], tuple[int, float, int])
 
-DENSE_FROM = 10
-"""Number of NUMA nodes from which it pays to go only through the subsets of one size."""
 _FEW = 4096
 """Up to this many pairs of masks are simply intersected one by one."""
 _FIELD = 64
@@ -79,6 +77,12 @@ def subsets(nodes: tuple[int, ...]) -> Sequence[int]:
     return subset_sums(1 << node for node in nodes)
 
 
+@lru_cache(maxsize=64)
+def subset_sizes(nodes: int) -> Sequence[int]:
+    """Sizes of all subsets of so many nodes, in the order of `subset_sums`."""
+    return subset_sums([1] * nodes)
+
+
 def merge(offers: Sequence[Hints | None], everything: int, rank: Callable[[int], Rank]) -> Hint:
     """The best hint over all permutations of the offers, one hint of each.
 
@@ -136,28 +140,33 @@ def _by_counting(families: Sequence[Sequence[int]], nodes: tuple[int, ...]) -> l
     As many families at once as counters hold: the product is less than 2 to the power of nodes times families.
     """
     width = len(nodes)
-    index = {mask: position for position, mask in enumerate(subsets(nodes))}
+    masks = subsets(nodes)
     containing: dict[int, list[int]] = {}
     for family in families:
         if id(family) not in containing:
-            packed = _packed(((index[mask], 1) for mask in family), width)
-            containing[id(family)] = _fields(_over_supersets(packed, width, 1), width)
-    products = map(prod, zip(*(containing[id(family)] for family in families), strict=True))
-    packed = _packed(((at, count) for at, count in enumerate(products) if count), width)
-    exact = _fields(_over_supersets(packed, width, -1), width)
-    return [mask for mask, count in zip(subsets(nodes), exact, strict=True) if count]
+            members = set(family)
+            flags = bytes(mask in members for mask in masks)
+            containing[id(family)] = _counters(_over_supersets(_packed(flags), width, 1), width)
+    products = list(map(mul, *(containing[id(family)] for family in families[:2])))
+    for family in families[2:]:
+        products = list(map(mul, products, containing[id(family)]))
+    exact = _counters(_over_supersets(_packed(products), width, -1), width)
+    return [mask for mask, count in zip(masks, exact, strict=True) if count]
 
 
-def _packed(counts: Iterable[tuple[int, int]], width: int) -> int:
+def _packed(counts: Sequence[int]) -> int:
     """Counters by subset as one long integer, so that one addition adds them all."""
-    memory = bytearray(_FIELD // 8 << width)
-    view = memoryview(memory).cast("Q")
-    for at, count in counts:
-        view[at] = count
+    memory = bytearray(_FIELD // 8 * len(counts))
+    if isinstance(counts, bytes):
+        memory[:: _FIELD // 8] = counts
+    else:
+        view = memoryview(memory).cast("Q")
+        for at, count in enumerate(counts):
+            view[at] = count
     return int.from_bytes(memory, "little")
 
 
-def _fields(packed: int, width: int) -> list[int]:
+def _counters(packed: int, width: int) -> list[int]:
     return memoryview(packed.to_bytes(_FIELD // 8 << width, "little")).cast("Q").tolist()
 
 

@@ -6,7 +6,7 @@ Sets of CPUs are integers with a bit per CPU. A policy is fixed at start; what c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import accumulate, combinations
+from itertools import accumulate
 
 import msgspec
 
@@ -153,11 +153,7 @@ class StaticPolicy(msgspec.Struct, frozen=True):
     def _preferred(self, masks: list[int], fewest: int) -> list[int]:
         if self.options.align_by_socket:
             return [m for m in masks if m.bit_count() == fewest or self._socket_aligned(m, fewest)]
-        if len(self.topology.in_numa) <= hints.DENSE_FROM:
-            return [mask for mask in masks if mask.bit_count() == fewest]
-        offered = set(masks)
-        sized = (hints.mask_of(nodes) for nodes in combinations(self.topology.in_numa, fewest))
-        return [mask for mask in sized if mask in offered]
+        return [mask for mask in masks if mask.bit_count() == fewest]
 
     def _socket_aligned(self, mask: int, fewest: int) -> bool:
         """`isHintSocketAligned`: touches no more sockets than necessary."""

@@ -6,7 +6,7 @@ Amounts are bytes and wrap around at 2 to the power of 64, as Go's uint64 does. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -178,20 +178,40 @@ class StaticPolicy(msgspec.Struct, frozen=True):
         """`calculateHints`: the same masks for every kind of memory asked for."""
         nodes = tuple(sorted(state.nodes))
         check_masks(nodes)
-        masks = hints.subsets(nodes)
-        sound = [bool(mask) for mask in masks]
-        for kind, size in requested.items():
-            sums = _sums(state.nodes[node].table(kind).allocatable for node in nodes)
-            sound = [ok and amount >= size for ok, amount in zip(sound, sums, strict=True)]
-        able = [mask for mask, ok in zip(masks, sound, strict=True) if ok]
-        fewest = min((mask.bit_count() for mask in able), default=len(nodes))
-        allowed = _allowed(state, able)
-        for kind, size in requested.items():
-            free = dict(zip(masks, _sums(state.nodes[node].table(kind).free for node in nodes), strict=True))
-            allowed = [mask for mask in allowed if free[mask] + state.reuse(uid, mask, kind) >= size]
         if not requested:
             return IMPOSSIBLE
-        return Hints(allowed, [mask for mask in allowed if mask.bit_count() == fewest])
+        masks = hints.subsets(nodes)
+        able: Sequence[int] = range(1, len(masks))
+        for kind, size in requested.items():
+            sums = _sums(state.nodes[node].table(kind).allocatable for node in nodes)
+            able = [at for at in able if sums[at] >= size]
+        sizes = hints.subset_sizes(len(nodes))
+        fewest = min(map(sizes.__getitem__, able), default=len(nodes))
+        able = _allowed(state, masks, able)
+        offered = self._with_enough_free(state, uid, requested, able)
+        return Hints([masks[at] for at in offered], [masks[at] for at in offered if sizes[at] == fewest])
+
+    def _with_enough_free(
+        self, state: MemoryState, uid: str, requested: Requested, able: Sequence[int]
+    ) -> Sequence[int]:
+        """Of these subsets of the NUMA nodes those with enough free memory; what the pod may use again counts as free where it lies."""
+        nodes = tuple(sorted(state.nodes))
+        masks = hints.subsets(nodes)
+        free = {kind: _sums(state.nodes[node].table(kind).free for node in nodes) for kind in requested}
+        again = {mask for mask, _ in state.reusable.get(uid, {})}
+        extra = {
+            at
+            for at in (able if again else ())
+            if masks[at] in again
+            and all(
+                free[kind][at] + state.reuse(uid, masks[at], kind) >= size for kind, size in requested.items()
+            )
+        }
+        found = able
+        for kind, size in requested.items():
+            sums = free[kind]
+            found = [at for at in found if sums[at] >= size]
+        return sorted(extra.union(found)) if extra else found
 
     # Allocation
 
@@ -334,19 +354,23 @@ def _sums(amounts: Iterable[int]) -> list[int]:
     return sums if sums[-1] <= UINT64 else [each & UINT64 for each in sums]
 
 
-def _allowed(state: MemoryState, masks: list[int]) -> list[int]:
-    """Masks that respect what is in use: a node of a group serves nothing alone, a node in use no other group."""
+def _allowed(state: MemoryState, masks: Sequence[int], able: Sequence[int]) -> Sequence[int]:
+    """Subsets that respect what is in use: a node of a group serves nothing alone, a node in use no other group."""
     grouped = hints.mask_of(node for node, each in state.nodes.items() if len(each.cells) > 1)
     used = hints.mask_of(node for node, each in state.nodes.items() if each.assignments > 0)
+    if not grouped | used:
+        return able
     groups = {
         mask
         for mask in {hints.mask_of(each.cells) for each in state.nodes.values() if len(each.cells) > 1}
         if not _violates(state, mask)
     }
+    alone = {1 << node for node in state.nodes if not grouped >> node & 1}
+    single = {1 << node for node in state.nodes}
     return [
-        mask
-        for mask in masks
-        if (not mask & grouped if mask.bit_count() == 1 else not mask & used or mask in groups)
+        at
+        for at in able
+        if (masks[at] in alone or (masks[at] not in single and (not masks[at] & used or masks[at] in groups)))
     ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 import msgspec
 
@@ -65,11 +64,11 @@ class TopologyPolicy(msgspec.Struct, frozen=True):
         """`CalculateAverageFor`: over all pairs, each node with itself too. A row is indexed by node *id*: with sparse ids the
         kubelet reads beyond its end and dies. Raises PanicError."""
         nodes = hints.nodes_of(mask)
-        total = 0.0
-        for row, node in product(nodes, nodes):
-            if node >= len(self.distances[row]):
-                raise index_out_of_range(node, len(self.distances[row]))
-            total += self.distances[row][node]
+        total = 0
+        for row in (self.distances[node] for node in nodes):
+            if nodes[-1] >= len(row):
+                raise index_out_of_range(next(node for node in nodes if node >= len(row)), len(row))
+            total += sum(map(row.__getitem__, nodes))
         return total / len(nodes) ** 2
 
 
