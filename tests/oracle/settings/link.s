@@ -1,0 +1,1 @@
+// An assembly file, even an empty one, lets Go accept a function without a body (links.go).
