@@ -333,14 +333,19 @@ class StaticPolicy(msgspec.Struct, frozen=True):
                 )
             state.nodes = self.default_machine_state()
             return
-        expected = MemoryState(self.default_machine_state())
-        for uid, name, blocks in _assigned(state, whole_pods):
-            for block in blocks:
-                _expect(expected, uid, name, block)
+        expected = self.expected(state, whole_pods)
         if _compares_what_is_not_there(state.nodes):
             raise PanicError(errors.NIL_POINTER)
-        if differences(state.nodes, expected.nodes):
+        if differences(state.nodes, expected):
             raise StartError("[memorymanager] the expected machine state is different from the real one")
+
+    def expected(self, state: MemoryState, whole_pods: bool) -> dict[int, NodeState]:
+        """The machine with everything that is assigned, counted anew. Raises StartError: an assignment has no place on it."""
+        counted = MemoryState(self.default_machine_state())
+        for uid, name, blocks in _assigned(state, whole_pods):
+            for block in blocks:
+                _expect(counted, uid, name, block)
+        return counted.nodes
 
 
 def _unused(total: int, reserved: int, pages: int) -> MemoryTable:
