@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import msgspec
 import numpy as np
@@ -30,17 +31,24 @@ class NodeSample(msgspec.Struct, frozen=True):
 def pack_many(samples: Sequence[NodeSample]) -> bytes:
     """Many nodes at one moment: a block of nodes and a block of their NUMA nodes, one after the other."""
     nodes = np.array(
-        [[each.node for each in samples], [len(each.ids) for each in samples]]
-        + [[each.values[m] for each in samples] for m in range(len(PER_NODE))],
+        [
+            [each.node for each in samples],
+            [len(each.ids) for each in samples],
+            *([each.values[m] for each in samples] for m in range(len(PER_NODE))),
+        ],
         np.int64,
     )
-    cells = np.array(
-        [[numa for each in samples for numa in each.ids]]
-        + [[value for each in samples for value in each.numa[m]] for m in range(len(PER_NUMA))],
-        np.int64,
-    )
+    cells = np.empty((1 + len(PER_NUMA), int(nodes[1].sum())), np.int64)
+    cells[0] = _row((each.ids for each in samples), cells.shape[1])
+    for m in range(len(PER_NUMA)):
+        cells[1 + m] = _row((each.numa[m] for each in samples), cells.shape[1])
     first = codec.pack(nodes, level=1)
     return len(first).to_bytes(4, "little") + first + codec.pack(cells, level=1)
+
+
+def _row(parts: Iterable[Sequence[int]], size: int) -> Numbers:
+    """Parts one after the other; straight from the iterator, which takes a third of the time of lists."""
+    return np.fromiter(chain.from_iterable(parts), np.int64, size)
 
 
 class Block(msgspec.Struct, frozen=True):
