@@ -1,0 +1,16 @@
+"""The oracle's binary, built once for the whole run, or a named skip."""
+
+from pathlib import Path
+
+import pytest
+
+from tests import servers
+from tests.oracle import program
+
+
+@pytest.fixture(scope="session")
+def binary() -> Path:
+    try:
+        return program.oracle()
+    except program.LackingError as lacking:
+        pytest.skip(f"{servers.NOT_HERE} {lacking}")

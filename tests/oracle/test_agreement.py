@@ -1,0 +1,45 @@
+"""The kubelet's own managers and our engine say the same, to the word."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.oracle import comparison, generator, program
+from tests.oracle.__main__ import FOUND, keep, shrink
+from tests.oracle.comparison import Answer, Case
+
+SEED = 20_26
+CASES = 3000
+SHOWN = 3
+KEPT = sorted(FOUND.glob("*.json"))
+
+# The first run on a machine builds the oracle, which takes minutes.
+pytestmark = pytest.mark.timeout(1800)
+
+
+def test_three_thousand_random_cases(binary: Path, tmp_path: Path) -> None:
+    def oracle(cases: Sequence[Case]) -> list[Answer]:
+        return program.ask_oracle(binary, cases)
+
+    cases = list(generator.cases(SEED, CASES))
+    found = comparison.differences(cases, oracle, program.ask_engine)
+    smaller = [keep(shrink(each, binary), tmp_path).read_text() for each in found[:SHOWN]]
+    assert not found, f"{len(found)} of {CASES} cases of seed {SEED} differ:\n" + "\n".join(smaller)
+
+
+@pytest.mark.skipif(not KEPT, reason="No case was ever found and kept")
+def test_cases_that_once_differed(binary: Path) -> None:
+    cases: list[Case] = [json.loads(file.read_text())["case"] for file in KEPT]
+    assert not comparison.differences(
+        cases, lambda some: program.ask_oracle(binary, some), program.ask_engine
+    )
+
+
+def test_cases_that_once_differed_are_remembered() -> None:
+    """What the kubelet said of them stands in their files, so that they are asked without it too."""
+    for file in KEPT:
+        kept = json.loads(file.read_text())
+        (ours,) = program.ask_engine([kept["case"]])
+        assert comparison.difference(kept["case"], kept["kubelet"], ours) is None, file.name
