@@ -85,7 +85,6 @@ class Container(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     memory_limit: Amount | Max | None = None
     memory_blocks: tuple[MemoryBlock, ...] = ()
     devices: tuple[DeviceClaim, ...] = ()
-    pids: Amount | None = None
 
 
 def shared_pool(online: CpuSet, reserved: CpuSet | None, exclusive: CpuSet) -> CpuSet:

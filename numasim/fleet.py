@@ -202,7 +202,6 @@ def _container(node: Node, each: Running) -> Container:
         cpu_limit=each.want.cpu_limit or "max",
         memory_limit=each.want.memory_limit or "max",
         devices=each.place.claims,
-        pids=1,
     )
 
 

@@ -222,9 +222,7 @@ MOVING: dict[str, Callable[[Any, Any], bool]] = {
 
 def placement_of(facts: Facts) -> bytes:
     """What a placement is about, as bytes that are the same for the same placement: who sits where, and no counters."""
-    return encode_value(
-        Containers(tuple(msgspec.structs.replace(each, pids=None) for each in facts.containers))
-    )
+    return encode_value(Containers(facts.containers))
 
 
 def _placement(seen: Observation) -> None:

@@ -99,14 +99,6 @@ def test_it_keeps_every_placement_with_its_span(node: Node) -> None:
     assert list(NodeEvent.objects.values_list("code", flat=True)) == ["placement-changed"]
 
 
-def test_it_does_not_take_a_process_count_for_a_placement(node: Node) -> None:
-    what = facts()
-    busier = tuple(msgspec.structs.replace(each, pids=(each.pids or 0) + 1) for each in what.containers)
-    services.record([seen(node, what)])
-    services.record([seen(node, msgspec.structs.replace(what, containers=busier))])
-    assert Placement.objects.count() == 1
-
-
 def test_it_shows_the_last_placement_of_a_node_without_live_data(node: Node) -> None:
     what = facts()
     services.record([seen(node, what)])
