@@ -56,4 +56,14 @@ SLOTS = [
         per_cluster=True,
         icon="box",
     ),
+    Slot(
+        kind="menu",
+        order=400,
+        permission=READ,
+        section=SECTION,
+        label=_("Planner"),
+        url_name="planner",
+        per_cluster=True,
+        icon="topology-star-3",
+    ),
 ]

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from monitoring.views import history, lists, node, overview, search
+from monitoring.views import history, lists, node, overview, planner, search
 
 NODE = "c/<slug:cluster>/nodes/<str:node>/"
 
@@ -20,6 +20,7 @@ urlpatterns = [
         lists.ContainerExport.as_view(),
         name="containers_export",
     ),
+    path("c/<slug:cluster>/planner/", planner.Planner.as_view(), name="planner"),
     path(NODE, node.NodePage.as_view(), name="node"),
     path(f"{NODE}drawing.json", node.Drawing.as_view(), name="drawing"),
     path(f"{NODE}history.json", history.History.as_view(), name="history"),

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from monitoring import selectors
-from monitoring.figures import cookies, drawing, sentences, words
+from monitoring.figures import amounts, cookies, drawing, sentences, words
 from monitoring.models import NodeEvent
 from numacore.cpuset import CpuSet
 from numacore.diagnosis import Reason
@@ -28,7 +28,6 @@ NEGLIGIBLE = 0.005
 MOST_NAMED = 3
 BAR = 16
 """Height of a small column."""
-UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def missing(value: object) -> bool:
@@ -73,10 +72,7 @@ def size(value: float | None) -> str:
     """Bytes in binary units."""
     if value is None or missing(value):
         return _("unknown")
-    scaled, unit = float(value), 0
-    while abs(scaled) >= 1024 and unit < len(UNITS) - 1:
-        scaled, unit = scaled / 1024, unit + 1
-    return f"{number_format(scaled, 1 if unit and scaled < 100 else 0)} {UNITS[unit]}"
+    return amounts.size(value)
 
 
 WRITERS = {"whole": whole, "amount": amount, "share": share, "times": times, "size": size}

@@ -25,6 +25,7 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
     """`row` without a score, which takes all nodes. `alternatives`: the first pod under each policy and scope on the node as it stands.
     `others`: what else the kubelet may answer where it is not deterministic itself."""
 
+    group: Group
     row: Row
     answer: NodeAnswer
     alternatives: tuple[Alternative, ...]
@@ -57,6 +58,7 @@ def _of(known: nodes.Known, state: HotNode, group: Group, question: Question) ->
     judged = answer.first is not None and changed.kubelet is not None
     row = row_of(group, answer)
     return Detail(
+        group=group,
         row=msgspec.structs.replace(row, age=known.age, stale=known.stale),
         answer=answer,
         alternatives=judging.under_policies(group, changed) if judged else (),

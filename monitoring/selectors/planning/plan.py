@@ -14,11 +14,10 @@ from monitoring.selectors.planning import nodes
 from monitoring.selectors.planning.memory import Memory
 from monitoring.selectors.planning.nodes import Key, Known
 from monitoring.selectors.planning.question import POLICIES, Question
-from numacore import lint
 from numacore.cpuset import CpuSet, union
 from numacore.diagnosis import Reason
 from numacore.kubelet.verdict import Verdict
-from numacore.lint import Capacity, Finding
+from numacore.lint import Capacity
 from numacore.manifest import Group
 from numacore.volcano.plugin import NodeVerdict, Score
 from numacore.whatif import explaining, judging
@@ -57,18 +56,22 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     score: Score | None = None
     disagreement: Disagreement | None = None
     policies: dict[str, State] = {}
+    unknown_requests: int = 0
+    """Containers on the node whose requests nobody knows."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What becomes of a group. `pending`: nodes that there was no time for; asking again goes on there."""
 
     group: Group
+    replicas: int | None
+    """Pods that are wanted altogether; None = one on every node."""
     wanted: int
     """Pods that were tried on each node."""
     rows: tuple[Row, ...]
     pending: int
-    findings: tuple[Finding, ...]
-    """Of the linter."""
+    capacities: tuple[Capacity, ...]
+    """What the judged nodes could give at most, for the linter; each kind of machine once."""
 
     @property
     def judged(self) -> tuple[Row, ...]:
@@ -116,7 +119,7 @@ def plan(cluster: Cluster, group: Group, question: Question, now: datetime, *, s
     asked = (msgspec.json.encode(group).decode(), question.policy, question.scope, str(wanted))
     held = _answers.got(asked, dict)
     rows: list[Row] = []
-    capacities: list[Capacity] = []
+    capacities: dict[bytes, Capacity] = {}
     until = time.monotonic() + seconds
     for each in nodes.known(cluster, listed, now):
         answer = held.get(each.key) if each.key else None
@@ -127,15 +130,17 @@ def plan(cluster: Cluster, group: Group, question: Question, now: datetime, *, s
             if each.key and len(held) < _MOST_ROWS:
                 held[each.key] = answer
         row, capacity = answer
-        capacities += [capacity] if capacity else []
+        if capacity:
+            capacities.setdefault(msgspec.json.encode(capacity), capacity)
         rows.append(msgspec.structs.replace(row, node=each.name, age=each.age, stale=each.stale))
     ordered = sorted(_scored(group, rows), key=lambda row: (_ORDER[row.state], rank(row)))
     return Plan(
         group=group,
+        replicas=group.replicas if question.replicas is None else question.replicas,
         wanted=wanted,
         rows=tuple(ordered),
         pending=len(listed) - len(rows),
-        findings=lint.lint(group, capacities),
+        capacities=tuple(capacities.values()),
     )
 
 
@@ -179,6 +184,7 @@ def row_of(group: Group, answer: NodeAnswer) -> Row:
         counted=judging.numa_count(answer),
         disagreement=answer.disagreement,
         policies=_policies(group, candidate) if answer.shortage is None else {},
+        unknown_requests=max((each.unknown for each in candidate.room.values()), default=0),
     )
 
 

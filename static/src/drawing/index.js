@@ -73,7 +73,8 @@ export class Drawing {
   show(state) {
     this.shown = state;
     if (!this.painting || !state) return;
-    const index = this.byId.get(state.hover ?? state.container);
+    // A planned pod is lit while nothing else is looked at.
+    const index = this.byId.get(state.hover ?? state.container ?? this.data.planned);
     this.painting.light(this.data.containers[index], this.related.cpusOf[index] ?? []);
     const cpu = state.point ?? (state.hover ? null : state.cpu);
     this.painting.point(cpu === null ? null : (this.at.get(cpu) ?? null));
