@@ -146,7 +146,7 @@ def read_cpu(text: str, settings: Settings, containers: Containers | None = None
 def _cpu_text(text: str, settings: Settings, containers: Containers) -> CpuText:
     table = _table(text)
     if settings.minor >= _DATA_SINCE and (table.get("data") or table.get("datachecksum")):
-        return _cpu_content(_data(table, "v4"))
+        return _cpu_content(_data(table, "v4", "cpu"))
     if settings.minor < _DATA_SINCE and all(isinstance(each, str) for each in _entries(table).values()):
         return _first_cpu_form(table, containers)
     found = _cpu_content(table)
@@ -182,7 +182,7 @@ def read_memory(text: str, settings: Settings) -> MemoryCheckpoint:
     """`memory_manager_state` as a kubelet of this version reads it. Raises CheckpointError."""
     table = _table(text)
     if settings.minor >= _DATA_SINCE and (table.get("data") or table.get("datachecksum")):
-        return _memory_content(_data(table, "v3"))
+        return _memory_content(_data(table, "v3", "memory"))
     found = _memory_content(table)
     checksum = _checksum(table)
     sums = [memory_checksum(found)]
@@ -193,9 +193,12 @@ def read_memory(text: str, settings: Settings) -> MemoryCheckpoint:
     return found if checksum == sums[-1] else msgspec.structs.replace(found, pods={})
 
 
-def _data(table: Table, form: str) -> Table:
+def _data(table: Table, form: str, manager: str) -> Table:
     """The content in `data`, which alone counts."""
     text = table.get("data") or ""
+    if not text:
+        fault = f"failed to deserialize {manager} manager checkpoint data: unexpected end of JSON input"
+        raise CheckpointError(f"could not load {form} checkpoint: {fault}")
     if not isinstance(text, str) or fnv1a(f"(string){text}") != table.get("datachecksum"):
         raise CheckpointError(f"could not load {form} checkpoint: {CORRUPTED}")
     return _table(text)

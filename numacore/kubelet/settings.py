@@ -81,11 +81,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     feature_gates: dict[str, bool] = {}
 
     def enabled(self, gate: str) -> bool:
-        """Whether a feature gate is on: as set, else by its default in this minor version. Unknown gates are off."""
-        if gate in self.feature_gates:
-            return self.feature_gates[gate]
-        defaults = [on for since, on in _GATES.get(gate, ()) if since <= self.minor]
-        return defaults[-1] if defaults else False
+        """Whether a feature gate is on: as set, else by its default in this minor version. One that this version does not know
+        is off."""
+        defaults = [on for since, on in _GATES[gate] if since <= self.minor]
+        return bool(defaults) and self.feature_gates.get(gate, defaults[-1])
 
 
 def of_configuration(fields: Mapping[str, Any], minor: int, memory: int) -> Settings:
