@@ -1,5 +1,7 @@
 """Small machines, settings and pods, said in one line."""
 
+from typing import Any
+
 from numacore.kubelet import node
 from numacore.kubelet.machine import Core, Machine, Node
 from numacore.kubelet.pod import Container, Pod, PodResources
@@ -41,9 +43,9 @@ def machine(
     )
 
 
-def settings(policy: str = "none", scope: str = "container", **changes: object) -> Settings:
+def settings(policy: str = "none", scope: str = "container", **changes: Any) -> Settings:
     """CPU manager static with one CPU reserved, memory manager Static with 1 GiB on NUMA node 0."""
-    given: dict[str, object] = {
+    given: dict[str, Any] = {
         "topology_manager_policy": policy,
         "topology_manager_scope": scope,
         "cpu_manager_policy": "static",
@@ -51,7 +53,7 @@ def settings(policy: str = "none", scope: str = "container", **changes: object) 
         "memory_manager_policy": "Static",
         "reserved_memory": (MemoryReservation(0, {"memory": "1Gi"}),),
     }
-    return Settings(**given | changes)  # type: ignore[arg-type]
+    return Settings(**given | changes)
 
 
 def container(
@@ -73,6 +75,6 @@ def pod(
 
 
 def running(
-    policy: str = "none", scope: str = "container", on: Machine | None = None, **changes: object
+    policy: str = "none", scope: str = "container", on: Machine | None = None, **changes: Any
 ) -> node.Node:
     return node.start(settings(policy, scope, **changes), on or machine())
