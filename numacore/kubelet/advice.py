@@ -19,7 +19,7 @@ from numacore.kubelet.settings import Settings
 from numacore.kubelet.verdict import Verdict
 
 MEBI = 1 << 20
-_MOST_TRIALS = 256
+_MOST_TRIALS = 128
 """Smaller requests that are tried, largest first."""
 
 Kind = Literal["request", "setting", "leaving"]
