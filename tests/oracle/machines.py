@@ -1,5 +1,6 @@
 """Random machines: sizes that people have, and shapes that programs trip over."""
 
+import math
 from random import Random
 from typing import Any
 
@@ -10,8 +11,8 @@ FEW_NODES = ([1] * 10 + [2] * 34 + [3] * 8 + [4] * 22 + [5, 6, 6, 7, 8, 8, 8, 8]
 MANY_NODES = [9, 9, 10, 11, 12, 16]
 FEW = 8
 """Up to so many NUMA nodes the kubelet works without being told more."""
-MOST_MERGED = 9
-"""Up to so many NUMA nodes the kubelet merges the hints of several resources in a time that one can wait for."""
+PERMUTATIONS = 2_000_000
+"""So many permutations of hints the kubelet tries in a second or two."""
 
 
 def machine(random: Random) -> list[Node]:
@@ -34,6 +35,11 @@ def machine(random: Random) -> list[Node]:
         }
         for place in range(count)
     ]
+
+
+def most_merged(nodes: list[Node]) -> int:
+    """How many resources may have hints for all subsets of these NUMA nodes."""
+    return int(math.log(PERMUTATIONS) / math.log(max(2, 2 ** len(nodes) - 1)))
 
 
 def cpus(nodes: list[Node]) -> list[int]:

@@ -1,6 +1,7 @@
 """The kubelet's own managers and our engine say the same, to the word."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,14 +20,36 @@ KEPT = sorted(FOUND.glob("*.json"))
 pytestmark = pytest.mark.timeout(1800)
 
 
-def test_three_thousand_random_cases(binary: Path, tmp_path: Path) -> None:
-    def oracle(cases: Sequence[Case]) -> list[Answer]:
-        return program.ask_oracle(binary, cases)
+@pytest.fixture(scope="module")
+def cases() -> list[Case]:
+    return list(generator.cases(SEED, CASES))
 
-    cases = list(generator.cases(SEED, CASES))
+
+@pytest.fixture(scope="module")
+def answers(binary: Path, cases: list[Case]) -> list[Answer]:
+    """The kubelet's."""
+    return program.ask_oracle(binary, cases)
+
+
+def test_three_thousand_random_cases(
+    binary: Path, cases: list[Case], answers: list[Answer], tmp_path: Path
+) -> None:
+    def oracle(asked: Sequence[Case]) -> list[Answer]:
+        return answers if asked is cases else program.ask_oracle(binary, asked)
+
     found = comparison.differences(cases, oracle, program.ask_engine)
     smaller = [keep(shrink(each, binary), tmp_path).read_text() for each in found[:SHOWN]]
     assert not found, f"{len(found)} of {CASES} cases of seed {SEED} differ:\n" + "\n".join(smaller)
+
+
+def test_they_are_cases_worth_asking(answers: list[Answer]) -> None:
+    """Every verdict turns up, and refusals as often as they should."""
+    told = Counter("start refused" if answer.get("start_error") else "started" for answer in answers)
+    told.update(step.get("reason") or "admitted" for answer in answers for step in answer["steps"] or [])
+    assert told["started"] > told["start refused"] > CASES // 20
+    for reason in ("TopologyAffinityError", "UnexpectedAdmissionError", "SMTAlignmentError", "Panic"):
+        assert told[reason] > 20, reason
+    assert told["admitted"] > told["TopologyAffinityError"]
 
 
 @pytest.mark.skipif(not KEPT, reason="No case was ever found and kept")

@@ -57,10 +57,15 @@ def test_a_choice_that_we_do_not_know_of_differs() -> None:
     assert differ(always(answer("0-2"), answer("0-3")), answer("0-3")) == 1
 
 
-def test_where_we_stop_counting_one_answer_in_common_is_enough() -> None:
-    many = answer("0", open=[answer(str(cpu)) for cpu in range(1, comparison.MANY)])
-    assert differ(always(answer("99"), answer("5")), many) == 0
-    assert differ(always(answer("99")), many) == 1
+def test_where_we_stop_counting_it_does_not_matter_which_devices() -> None:
+    def held(device: int, shared: str = "0-3") -> Answer:
+        step = {"admit": True, "devices": {"c0": {"gpu": [[device]]}}, "shared": shared}
+        return {"id": "one", "steps": [step]}
+
+    many = held(0) | {"open": [held(device) for device in range(1, comparison.MANY)]}
+    assert differ(always(held(99)), many) == 0
+    assert differ(always(held(99, shared="0-2")), many) == 1
+    assert differ(always(held(99)), held(0) | {"open": [held(1)]}) == 1
 
 
 def test_words_about_a_hang_are_ours_alone() -> None:
@@ -72,6 +77,21 @@ def test_words_about_a_hang_are_ours_alone() -> None:
     assert differ(always(theirs), ours) == 0
     ours["steps"][0]["reason"] = "Panic"
     assert differ(always(theirs), ours) == 1
+
+
+def kept_file(*kinds: str, checksum: int = 1) -> Answer:
+    entries = {"entries": {"p": {"c": [{"type": kind, "size": 1} for kind in kinds]}}}
+    text = json.dumps(entries | {"checksum": checksum, "data": json.dumps(entries), "dataChecksum": checksum})
+    return answer("0-3", state={"memory": text})
+
+
+def test_the_order_of_blocks_in_a_file_is_open() -> None:
+    assert differ(always(kept_file("a", "b", checksum=1)), kept_file("b", "a", checksum=2)) == 0
+    assert differ(always(kept_file("a", "b")), kept_file("a", "c")) == 1
+
+
+def test_a_checksum_counts_where_there_is_one_order() -> None:
+    assert differ(always(kept_file("a", checksum=1)), kept_file("a", checksum=2)) == 1
 
 
 def shrunk(case: Case, *needed: str) -> Case:

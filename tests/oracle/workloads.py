@@ -3,12 +3,13 @@
 from random import Random
 from typing import Any
 
-from tests.oracle import configs
+from tests.oracle import configs, machines
 from tests.oracle.configs import Config
 from tests.oracle.machines import Node, cpus
 
 Form = dict[str, Any]
 
+HUGE_PAGES = {"2048": "hugepages-2Mi", "1048576": "hugepages-1Gi"}
 RESOURCES = ("example.com/gpu", "example.com/nic")
 FRACTIONS = ["500m", "1500m", "100m"]
 MEMORY = ["64Mi", "64Mi", "128Mi", "512Mi", "1Gi", "2Gi", "3Gi", "5Gi", "100M", "1073741825"]
@@ -28,7 +29,7 @@ def _report(random: Random, resource: str, machine: list[Node]) -> Form:
             {"ID": f"d{nth}"}
             | ({"Numa": sorted(random.sample(ids, _spread(random, len(ids))))} if placed else {})
             | ({"Unhealthy": True} if random.random() < 0.06 else {})
-            for nth in range(random.randint(1, 2 * min(len(ids), 4) + 1))
+            for nth in range(random.randint(1, min(2 * len(ids), 5) + 1))
         ],
     }
 
@@ -48,6 +49,14 @@ class Story:
         self.reports = reports
         self.pods: list[Form] = []
         self.total = len(cpus(machine))
+        self.extras = self._extras()
+
+    def _extras(self) -> set[str]:
+        """What containers may ask for besides CPUs and memory, so that merging the hints of everything stays bearable."""
+        sizes = {size for node in self.machine for size in node["HugePages"]}
+        possible = [HUGE_PAGES[size] for size in sorted(sizes)] + [each["Resource"] for each in self.reports]
+        self.random.shuffle(possible)
+        return set(possible[: max(0, machines.most_merged(self.machine) - 2)])
 
     def steps(self, number: int, *, restarts: bool) -> list[Form]:
         steps: list[Form] = []
@@ -103,7 +112,7 @@ class Story:
         if kind == "burstable":
             requests["cpu"] = "100m"
         for report in self.reports:
-            if self.random.random() < 0.45:
+            if report["Resource"] in self.extras and self.random.random() < 0.45:
                 asked = str(self.random.randint(1, max(1, len(report["Devices"]) - 1)))
                 limits[report["Resource"]] = requests[report["Resource"]] = asked
         return {"Name": name, "Requests": requests, "Limits": limits}
@@ -116,10 +125,9 @@ class Story:
         return str(self.random.choice([1, 1, 2, 2, 2, 3, 4, 4, 5, 6, 8]))
 
     def _huge_pages(self, limits: dict[str, str]) -> None:
-        sizes = {size for node in self.machine for size in node["HugePages"]}
-        if "2048" in sizes and self.random.random() < 0.2:
+        if "hugepages-2Mi" in self.extras and self.random.random() < 0.25:
             limits["hugepages-2Mi"] = f"{2 * self.random.choice([1, 4, 16, 64, 150])}Mi"
-        if "1048576" in sizes and self.random.random() < 0.15:
+        if "hugepages-1Gi" in self.extras and self.random.random() < 0.2:
             limits["hugepages-1Gi"] = f"{self.random.choice([1, 1, 2, 3])}Gi"
 
     def _whole_pod(self, pod: Form) -> None:

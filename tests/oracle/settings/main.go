@@ -64,7 +64,8 @@ func read(asked settingsCase) (told answer) {
 			told.Panic = fmt.Sprint(fault)
 		}
 	}()
-	arguments := append([]string{}, asked.Flags...)
+	// The machine that the program runs on is not the case's: whether it still has cgroup v1 does not matter.
+	arguments := []string{"--fail-cgroupv1=false"}
 	if asked.File != nil {
 		path := filepath.Join(folder, "config.yaml")
 		must(os.WriteFile(path, []byte(*asked.File), 0o600))
@@ -78,9 +79,7 @@ func read(asked settingsCase) (told answer) {
 		}
 		arguments = append(arguments, "--config-dir="+path)
 	}
-	// The machine that the program runs on is not the case's: whether it still has cgroup v1 does not matter.
-	arguments = append(arguments, "--fail-cgroupv1=false")
-	start(arguments, asked.Online, folder, &told)
+	start(append(arguments, asked.Flags...), asked.Online, folder, &told)
 	return told
 }
 
