@@ -8,8 +8,9 @@ from functools import cached_property
 import msgspec
 
 from numacore import hints
+from numacore.cpuset import CpuSet
 from numacore.kubelet.errors import NIL_POINTER, PanicError, StartError
-from numacore.topology import Attributes, Topology
+from numacore.topology import Attributes, NumaNode, Topology
 
 MASK_BITS = 64
 """NUMA node ids that fit the kubelet's masks."""
@@ -159,49 +160,35 @@ def check_masks(nodes: Iterable[int]) -> None:
 
 
 def of_topology(topology: Topology, attributes: Attributes) -> Machine:
-    """The kubelet's view of a machine that the node told of.
+    """The kubelet's view of a machine that the node told of: online CPUs only.
 
-    As cAdvisor: online CPUs only; the uncore cache is the first cache of level 3 or more that not the whole NUMA node shares.
     Unknown amounts of memory or huge pages count as none: the kubelet would not start on them.
     """
-    return Machine(
-        tuple(
-            Node(
-                id=node.id,
-                memory=attributes.memory.get(node.id) or 0,
-                hugepages={
-                    pages.page_size // 1024: pages.total or 0
-                    for pages in attributes.hugepages.get(node.id, ())
-                },
-                distances=node.distances,
-                cores=_cores(topology, node.id),
-            )
-            for node in topology.nodes
+    return Machine(tuple(_node(topology, attributes, each) for each in topology.nodes))
+
+
+def _node(topology: Topology, attributes: Attributes, node: NumaNode) -> Node:
+    pages = {each.page_size // 1024: each.total or 0 for each in attributes.hugepages.get(node.id, ())}
+    return Node(node.id, attributes.memory.get(node.id) or 0, pages, node.distances, _cores(topology, node))
+
+
+def _cores(topology: Topology, node: NumaNode) -> tuple[Core, ...]:
+    here = [(place, cpus & node.cpus) for place, cpus in topology.cores() if cpus & node.cpus]
+    return tuple(
+        Core(
+            id=number if core is None else core,
+            socket=socket or 0,
+            threads=tuple(cpus),
+            uncore=_uncore_cache(topology, cpus, len(here) * len(cpus)),
         )
+        for number, ((socket, _, core), cpus) in enumerate(here)
     )
 
 
-def _cores(topology: Topology, numa: int) -> tuple[Core, ...]:
-    node = next(node for node in topology.nodes if node.id == numa)
-    found = []
-    for number, ((socket, _, core), cpus) in enumerate(topology.cores()):
-        here = cpus & node.cpus
-        if here:
-            found.append(
-                Core(
-                    number if core is None else core,
-                    socket or 0,
-                    tuple(here),
-                    _uncore(topology, numa, here.bits),
-                )
-            )
-    return tuple(found)
+def _uncore_cache(topology: Topology, core: CpuSet, threads_of_node: int) -> int | None:
+    """The first cache of level 3 or more that is not the NUMA node's by its number of CPUs; named by its lowest CPU.
 
-
-def _uncore(topology: Topology, numa: int, core: int) -> int | None:
-    node = next(node for node in topology.nodes if node.id == numa)
-    last_level = [cache for cache in topology.caches if cache.level >= 3 and cache.kind != "Instruction"]
-    for number, cache in enumerate(last_level):
-        if cache.cpus.bits & core and node.cpus - cache.cpus:
-            return number
-    return None
+    cAdvisor 0.60, lib/utils/sysinfo/sysinfo.go `addCacheInfo`: a cache of several NUMA nodes counts as one too.
+    """
+    large = (cache.cpus for cache in topology.caches if cache.level > 2 and cache.cpus & core)
+    return next((min(cpus) for cpus in large if len(cpus) != threads_of_node), None)
