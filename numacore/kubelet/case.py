@@ -154,19 +154,20 @@ def _answers(case: CaseIn, minor: int, choices: Choices) -> list[Answer]:
     """The answer of one way through the open choices; several where only the words of an error are open."""
     found = case.state or StateIn()
     files = node.StateFiles(found.cpu, found.memory)
-    steps: list[Answer] = []
+    steps: list[Answer] | None = None
     try:
         running = _started(case, minor)
+        steps = []
         for step in case.steps or []:
             files = node.state_files(running) if step.restart else files
-            running, told = _step(running, step, choices, with_devices=case.devices is not None)
+            running, told = _step(running, step, choices)
             steps.append(told)
             if told.get("reason") in (errors.PANIC, errors.HANG):
                 break
         return [{"id": case.id, "steps": steps or None, **_kept(case, node.state_files(running))}]
     except (StartError, PanicError) as error:
         kept = _kept(case, msgspec.structs.replace(files, cpu=error.cpu_file or files.cpu))
-        if not steps:
+        if steps is None:
             return [{"id": case.id, **end, "steps": None, **kept} for end in _ends(error)]
         return [
             {"id": case.id, "steps": [*steps, {"admit": False, "shared": "", **end}], **kept}
@@ -198,12 +199,10 @@ def _started(case: CaseIn, minor: int) -> node.Node:
     return node.report_devices(running, devices(case.devices or []))
 
 
-def _step(
-    running: node.Node, step: StepIn, choices: Choices, *, with_devices: bool
-) -> tuple[node.Node, Answer]:
+def _step(running: node.Node, step: StepIn, choices: Choices) -> tuple[node.Node, Answer]:
     if step.admit:
         running, verdict = node.admit(running, pod(step.admit), choices)
-        return running, _told(verdict, with_devices=with_devices)
+        return running, _told(verdict)
     if step.restart:
         config, changed = step.restart.config, step.restart.machine
         running = node.restart(
@@ -218,7 +217,7 @@ def _step(
     return running, {"admit": True, "shared": str(node.shared_pool(running))}
 
 
-def _told(verdict: Verdict, *, with_devices: bool) -> Answer:
+def _told(verdict: Verdict) -> Answer:
     if verdict.outcome in ("panics", "hangs"):
         verb = "crashes" if verdict.outcome == "panics" else "hangs"
         return {
@@ -242,13 +241,12 @@ def _told(verdict: Verdict, *, with_devices: bool) -> Answer:
             for name, each in placed.items()
             if each.memory
         },
-    }
-    if with_devices:
-        told["devices"] = {
+        "devices": {
             name: {kind: sorted(map(list, held.numa)) for kind, held in each.devices.items()}
             for name, each in placed.items()
             if each.devices
-        }
+        },
+    }
     always = ("admit", "shared")
     return {name: value for name, value in told.items() if value or name in always} | {
         "shared": str(verdict.shared)

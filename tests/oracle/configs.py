@@ -32,7 +32,8 @@ GATES: tuple[dict[str, bool], ...] = (
         "PodLevelResourcesFixDefaulting": False,
     },
 )
-"""Those that the resource managers ask for, each with the gates that fall with it."""
+"""Those that the resource managers ask for, each with the gates that fall with it. Gates that a version refuses are the business of
+the oracle for settings."""
 
 
 def config(random: Random, machine: list[Node]) -> Config:
@@ -94,8 +95,8 @@ def _gates(random: Random) -> dict[str, bool]:
         gates["CPUManagerPolicyAlphaOptions"] = random.random() < 0.97
     for several in random.sample(GATES, random.choice([0, 0, 0, 1, 1, 2])):
         gates |= several
-    if random.random() < 0.003:
-        gates["NoSuchGate"] = True
+    if not gates.get("PodLevelResources", True):
+        gates["PodLevelResourceManagers"] = False
     return gates
 
 
