@@ -30,11 +30,12 @@ class JsonBody(BaseParser):
     """A JSON body of bounded size; deep nesting and rubbish are refused like any other."""
 
     media_type = JSON
+    most = LONGEST_BODY
 
     def parse(self, stream: Any, media_type: object = None, parser_context: object = None) -> Any:  # noqa: ARG002
-        data = stream.read(LONGEST_BODY + 1)
-        if len(data) > LONGEST_BODY:
-            raise ParseError(_("The body has more than %(most)d bytes.") % {"most": LONGEST_BODY})
+        data = stream.read(self.most + 1)
+        if len(data) > self.most:
+            raise ParseError(_("The body has more than %(most)d bytes.") % {"most": self.most})
         try:
             return msgspec.json.decode(data)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -50,6 +51,8 @@ class ApiView(APIView):
     """Body by method."""
     parameters: ClassVar[tuple[OpenApiParameter, ...]] = ()
     """Of GET. Others are refused: a misspelt filter would show everything."""
+    done: ClassVar[dict[str, int]] = {}
+    """Status by method, where it is not the usual one."""
     metadata_class = None
     parser_classes = [JsonBody]
     schema = document.ViewSchema()

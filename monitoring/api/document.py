@@ -60,6 +60,7 @@ class Described(Protocol):
     answers: dict[str, type[msgspec.Struct] | None]
     accepts: dict[str, Any]
     parameters: tuple[OpenApiParameter, ...]
+    done: dict[str, int]
 
 
 class ViewSchema(AutoSchema):
@@ -80,7 +81,8 @@ class ViewSchema(AutoSchema):
     def get_response_serializers(self) -> Any:
         kind = self.described.answers.get(self.method)
         done: Any = None if kind is None else reference(kind)
-        answers = {(DONE[self.method], "application/json"): done} if done else {DONE[self.method]: None}
+        status = self.described.done.get(self.method, DONE[self.method])
+        answers = {(status, "application/json"): done} if done else {status: None}
         problems = {(code, PROBLEM): reference(shapes.ProblemDetails) for code in REFUSALS[self.method]}
         return answers | problems | ({304: None} if self.method == "GET" else {})
 

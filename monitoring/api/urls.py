@@ -3,7 +3,7 @@
 from django.urls import URLPattern, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from monitoring.api import changes, cluster, document, lists, node, root, timeline
+from monitoring.api import changes, cluster, document, lists, node, plans, root, timeline
 
 app_name = "api"
 DOCS = SpectacularSwaggerSplitView.as_view(url_name="api:schema", template_name="monitoring/api.html")
@@ -26,6 +26,8 @@ def patterns(record: changes.Record) -> list[URLPattern]:
         path(f"{in_cluster}nodes/", lists.Nodes.as_view(), name="cluster-nodes"),
         path(f"{in_cluster}containers/", lists.Containers.as_view(), name="cluster-containers"),
         path(f"{in_cluster}endpoints/", changes.Endpoints.as_view(record=record), name="cluster-endpoints"),
+        path(f"{in_cluster}plan/", plans.Plan.as_view(), name="cluster-plan"),
+        path(f"{in_cluster}lint/", plans.Lint.as_view(), name="cluster-lint"),
         path(of_node, node.NodeReport.as_view(), name="node"),
         path(f"{of_node}topology/", node.NodeTopology.as_view(), name="node-topology"),
         path(f"{of_node}distances/", node.NodeDistances.as_view(), name="node-distances"),
@@ -34,6 +36,8 @@ def patterns(record: changes.Record) -> list[URLPattern]:
         path(f"{of_node}kubelet/", node.NodeKubelet.as_view(), name="node-kubelet"),
         path(f"{of_node}events/", node.NodeEvents.as_view(), name="node-events"),
         path(f"{of_node}document/", node.NodeDocument.as_view(), name="node-document"),
+        path("plan/", plans.AnyPlan.as_view(), name="plan"),
+        path("lint/", plans.AnyLint.as_view(), name="lint"),
         path("nodes/", lists.AllNodes.as_view(), name="nodes"),
         path("containers/", lists.AllContainers.as_view(), name="containers"),
         path("endpoints/", changes.AllEndpoints.as_view(), name="endpoints"),

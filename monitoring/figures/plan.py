@@ -47,7 +47,26 @@ def headline(plan: Plan, question: Question) -> Headline:
     rest = headlines.joined(
         _best(plan), _room(plan), _volcano(plan), _disagreements(plan), _imagined(question)
     )
-    return Headline("ok" if admitted else "danger", _taking(plan, total), rest)
+    return Headline(
+        "ok" if admitted else "danger",
+        _taking(plan, total),
+        headlines.joined(rest, _for_example(plan), _unjudged(plan)),
+    )
+
+
+def _for_example(plan: Plan) -> str:
+    """Where no node takes it, the reason of the first: often it is the same everywhere."""
+    if plan.in_state("admitted") or not plan.in_state("refused"):
+        return ""
+    row = plan.in_state("refused")[0]
+    return f"{row.node}: {verdicts.reason(row.why[0]).text}" if row.why else ""
+
+
+def _unjudged(plan: Plan) -> str:
+    count = len(plan.in_state("unknown"))
+    if not count:
+        return ""
+    return ngettext("%(count)d cannot be judged.", "%(count)d cannot be judged.", count) % {"count": count}
 
 
 def _taking(plan: Plan, total: int) -> str:
@@ -159,7 +178,7 @@ def notes(plan: Plan) -> list[str]:
     devices = sorted({name for each in group.pod.in_order() for name in each.limits if "/" in name})
     more = [Reason("devices-unknown", {"resources": ", ".join(devices)})] if devices else []
     if group.scheduler != DEFAULT_SCHEDULER:
-        more.append(Reason("numatopology-assumed"))
+        more += [Reason("numatopology-assumed"), Reason("scores-compare")]
     if unknown := sum(row.unknown_requests for row in plan.rows):
         more.append(Reason("requests-unknown", {"count": unknown}))
     return [verdicts.reason(each).text for each in (*found.values(), *more, Reason("one-by-one"))]

@@ -215,6 +215,13 @@ NOTES: dict[str, Form] = {
         ),
         None,
     ),
+    "scores-compare": (
+        gettext_lazy(
+            "Volcano's score compares the nodes that it would take: where all need equally many NUMA nodes, as a single one does, "
+            "each scores 0."
+        ),
+        None,
+    ),
     "requests-unknown": (
         gettext_lazy(
             "The requests of %(count)s containers are unknown to their nodes; the scheduler may count more than is counted here."

@@ -51,8 +51,8 @@ EXAMPLES = (
         EXAMPLE.format(name="inference", replicas=3, policy="single-numa-node", cpu=8, memory="16Gi"),
     ),
     (
-        gettext_lazy("8 CPUs and 120 GiB on one NUMA node: is there the memory, too?"),
-        EXAMPLE.format(name="in-memory", replicas=1, policy="single-numa-node", cpu=8, memory="120Gi"),
+        gettext_lazy("An odd number of CPUs on one NUMA node: what of cores with two threads?"),
+        EXAMPLE.format(name="odd", replicas=2, policy="single-numa-node", cpu=7, memory="16Gi"),
     ),
 )
 
@@ -96,7 +96,7 @@ class Planner(ClusterPage):
     def text(self) -> str:
         """The manifest, empty = none yet."""
         if self.request.method == "POST":
-            return self.request.POST.get("manifest", "")
+            return self.request.POST.get("manifest", "").replace("\r\n", "\n")
         try:
             return planner_input.text_of(self.request.GET)
         except ValueError:

@@ -5,7 +5,7 @@ with all evidence. What was judged is remembered, so that asking again goes on.
 """
 
 from monitoring.selectors.planning.detail import Detail, detail
-from monitoring.selectors.planning.nodes import chosen
+from monitoring.selectors.planning.nodes import capacities, chosen
 from monitoring.selectors.planning.plan import Plan, Row, forget, plan
 from monitoring.selectors.planning.question import Question, UnknownNodesError
 
@@ -15,6 +15,7 @@ __all__ = [
     "Question",
     "Row",
     "UnknownNodesError",
+    "capacities",
     "chosen",
     "detail",
     "forget",

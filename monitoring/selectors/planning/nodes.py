@@ -109,3 +109,9 @@ def facts_of(state: HotNode) -> tuple[Facts, machine.Machine]:
 def _machine(sections: Mapping[str, bytes]) -> tuple[wire.Machine, machine.Machine]:
     told = wire.decode_section(wire.Machine, sections[wire.MACHINE])
     return told, machine.of_topology(told.topology, told.attributes)
+
+
+def capacities(cluster: Cluster, question: Question, now: datetime) -> list[Capacity]:
+    """What the chosen nodes could give at most, as far as anything is known of them. Raises as `plan`."""
+    listed = chosen(cluster, question)
+    return [most for each in known(cluster, listed, now) if (most := candidate_of(each)[1]) is not None]

@@ -16,7 +16,7 @@ from monitoring.selectors.planning.nodes import Key, Known
 from monitoring.selectors.planning.question import POLICIES, Question
 from numacore.cpuset import CpuSet, union
 from numacore.diagnosis import Reason
-from numacore.kubelet.verdict import Verdict
+from numacore.kubelet.verdict import Placement, Verdict
 from numacore.lint import Capacity
 from numacore.manifest import Group
 from numacore.volcano.plugin import NodeVerdict, Score
@@ -48,7 +48,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     assumed: tuple[Reason, ...] = ()
     fits: int | None = None
     qos: str = ""
-    cpus: CpuSet = CpuSet()
+    placements: dict[str, Placement] = {}
+    """What each container of an admitted pod would hold; containers that hold nothing are absent."""
     numa: tuple[int, ...] = ()
     volcano: NodeVerdict | None = None
     counted: int | None = None
@@ -58,6 +59,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     policies: dict[str, State] = {}
     unknown_requests: int = 0
     """Containers on the node whose requests nobody knows."""
+
+    @property
+    def cpus(self) -> CpuSet:
+        """CPUs that the pod would own; empty = it would run on shared ones."""
+        return union(each.cpus for each in self.placements.values() if each.cpus)
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,11 +169,6 @@ def row_of(group: Group, answer: NodeAnswer) -> Row:
         return Row(node=candidate.name, state="unknown", why=why, assumed=candidate.assumed)
     settings = candidate.kubelet.settings
     policy = settings.topology_manager_policy
-    cpus = (
-        union(each.cpus for each in first.placements.values() if each.cpus)
-        if first and first.admitted
-        else CpuSet()
-    )
     return Row(
         node=candidate.name,
         state=state_of(answer.shortage, first),
@@ -178,7 +179,7 @@ def row_of(group: Group, answer: NodeAnswer) -> Row:
         assumed=candidate.assumed,
         fits=answer.fits,
         qos=first.qos if first else "",
-        cpus=cpus,
+        placements=first.placements if first and first.admitted else {},
         numa=numa_of(candidate, first) if first else (),
         volcano=answer.volcano,
         counted=judging.numa_count(answer),
