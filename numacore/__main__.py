@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO, TextIO
 
 from numacore.kubelet import case, settings
+from numacore.kubelet.checks import case as checks
 from numacore.volcano import cases, versions
 
 Answer = Callable[[bytes], bytes]
@@ -45,14 +46,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     score.set_defaults(prepare=_score)
     judge = words.add_parser("judge", help="what a kubelet does with pods")
-    judge.add_argument(
-        "--kubelet",
-        type=_kubelet,
-        default=settings.NEWEST_VERSION,
-        metavar="VERSION",
-        help=f"its version (default: {settings.NEWEST_VERSION})",
-    )
     judge.set_defaults(prepare=_judge)
+    check = words.add_parser(
+        "check", help="whether a kubelet starts with these settings, and what it makes of them"
+    )
+    check.set_defaults(prepare=_check)
+    for word in (judge, check):
+        word.add_argument(
+            "--kubelet",
+            type=_kubelet,
+            default=settings.NEWEST_VERSION,
+            metavar="VERSION",
+            help=f"its version (default: {settings.NEWEST_VERSION})",
+        )
     return parser
 
 
@@ -70,10 +76,21 @@ def _volcano(text: str) -> versions.Version:
 
 
 def _judge(chosen: argparse.Namespace) -> Answer:
+    minor = _proven_or_said(chosen)
+    return lambda line: case.answer(line, minor)
+
+
+def _check(chosen: argparse.Namespace) -> Answer:
+    minor = _proven_or_said(chosen)
+    return lambda line: checks.answer(line, minor)
+
+
+def _proven_or_said(chosen: argparse.Namespace) -> int:
+    """The kubelet's minor version, with a note where its rules come from documents."""
     minor: int = chosen.kubelet
     if minor not in settings.PROVEN:
         _note(f"Kubelet 1.{minor}: its rules are taken from documents, not compared with the program.")
-    return lambda line: case.answer(line, minor)
+    return minor
 
 
 def _kubelet(text: str) -> int:
