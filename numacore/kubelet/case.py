@@ -154,6 +154,7 @@ def _answers(case: CaseIn, minor: int, choices: Choices) -> list[Answer]:
     """The answer of one way through the open choices; several where only the words of an error are open."""
     found = case.state or StateIn()
     files = node.StateFiles(found.cpu, found.memory)
+    choices.devices_alike = not any(step.devices for step in case.steps or [])
     steps: list[Answer] | None = None
     try:
         running = _started(case, minor)

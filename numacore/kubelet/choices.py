@@ -18,6 +18,8 @@ class Choices:
         self._script = script
         self.made: list[tuple[int, int]] = []
         """(picked, number of ways) in order."""
+        self.devices_alike = True
+        """Devices on the same NUMA nodes are the same choice. Not so where plugins report anew later: then it matters which were taken."""
 
     def pick(self, ways: int) -> int:
         """Which of `ways` ways to go."""

@@ -286,9 +286,10 @@ def _some(devices: Devices, ids: Ids, number: int, choices: Choices) -> Ids:
     """Up to `number` of these devices. Which is open; devices on the same NUMA nodes count as the same."""
     if len(ids) <= number:
         return ids
-    kinds: dict[tuple[int, ...], list[str]] = {}
+    kinds: dict[object, list[str]] = {}
     for each in sorted(ids):
-        kinds.setdefault(devices[each].numa if each in devices else (), []).append(each)
+        numa = devices[each].numa if each in devices else ()
+        kinds.setdefault(numa if choices.devices_alike else each, []).append(each)
     ways = list(islice(_shares([len(same) for same in kinds.values()], number), _MOST_WAYS))
     counts = ways[choices.pick(len(ways))]
     return frozenset(

@@ -29,6 +29,8 @@ DEFAULT_EVICTION_HARD = {
     "imagefs.inodesFree": "5%",
 }
 """kubelet 1.37, eviction/defaults_linux.go."""
+DROP_INS_SINCE = 28, 30
+"""Minor versions that know drop-ins, and that know them without KUBELET_CONFIG_DROPIN_DIR_ALPHA in the environment."""
 CRASH_LOOP_GATE = "KubeletCrashLoopBackOffMax"
 PULLED_IMAGES_GATE = "KubeletEnsureSecretPulledImages"
 THROTTLING_SINCE, NO_THROTTLING_SINCE, RESERVATION_POLICY_SINCE = 27, 37, 36
@@ -102,6 +104,8 @@ class _Assembler:
                 "fatal", "flags", f"--{error.flag}" if error.flag else "", str(error), *_flag_reason(error)
             )
             return None
+        if not self._folder_known():
+            return None
         set_by_flags = flags.fields(given)
         self.flag_gates = set_by_flags.get("featureGates", {})
         if not self._gates_taken(self.flag_gates, "gates", ""):
@@ -139,6 +143,22 @@ class _Assembler:
                 proven=self.minor in PROVEN,
             )
         )
+
+    def _folder_known(self) -> bool:
+        """Whether this version takes drop-ins at all (KEP-3983)."""
+        if self.sources.drop_ins is None or self.minor >= DROP_INS_SINCE[1]:
+            return True
+        if self.minor < DROP_INS_SINCE[0]:
+            reason, remedy = (
+                Reason("unknown-flag", {"flag": flags.CONFIG_DIR}),
+                Reason("remove-flag", {"flag": flags.CONFIG_DIR}),
+            )
+            self._find("fatal", "flags", "--config-dir", "unknown flag: --config-dir", reason, remedy)
+            return False
+        self._find(
+            "warning", "flags", "--config-dir", "", Reason("drop-ins-alpha"), Reason("set-drop-in-variable")
+        )
+        return True
 
     # The file
 
@@ -410,6 +430,7 @@ class _Assembler:
                 made[name] = value
         made.setdefault("enforceNodeAllocatable", ["pods"])
         made.setdefault("cgroupsPerQOS", True)
+        made.setdefault("serializeImagePulls", made.get("maxParallelImagePulls", 1) < 2)
         if THROTTLING_SINCE <= minor < NO_THROTTLING_SINCE:
             made.setdefault("memoryThrottlingFactor", 0.9)
         if minor >= RESERVATION_POLICY_SINCE and not made.get("memoryReservationPolicy"):
@@ -453,6 +474,8 @@ class _Assembler:
 
 def _merge_patch(raw: Any, patch: Any) -> Any:
     """JSON merge patch (RFC 7396): maps join, null removes, all else replaces."""
+    if isinstance(patch, list):
+        return [_merge_patch(None, each) for each in patch]
     if not isinstance(patch, dict):
         return patch
     made = dict(raw) if isinstance(raw, dict) else {}

@@ -121,8 +121,8 @@ class _Reader:
             case "list":
                 if not isinstance(given, list):
                     return self._wrong(given, go_type, kind, path)
-                each = (self.value(one, kind + "[]", f"{path}[{at}]") for at, one in enumerate(given))
-                return [one for one in each if one is not None]
+                each = [self.value(one, kind + "[]", f"{path}[{at}]") for at, one in enumerate(given)]
+                return [self._zero(kind + "[]") if one is None else one for one in each]
             case "map":
                 if not isinstance(given, dict):
                     return self._wrong(given, go_type, kind, path)
@@ -142,8 +142,16 @@ class _Reader:
         return self._custom(given, wanted, kind, path)
 
     def _zero(self, kind: str) -> Any:
-        """What null in a map becomes."""
-        return {"string": "", "bool": False, "resource.Quantity": "0"}.get(FIELDS[kind][0])
+        """What null becomes in a map or a list."""
+        wanted = FIELDS[kind][0].partition(" ")[0]
+        zeros: dict[str, Any] = {
+            "string": "",
+            "bool": False,
+            "resource.Quantity": "0",
+            "struct": {},
+            "list": [],
+        }
+        return zeros.get(wanted, 0)
 
     def _integer(self, given: Any, wanted: str, go_type: str, kind: str, path: str) -> Any:
         if isinstance(given, bool) or not isinstance(given, int | float):

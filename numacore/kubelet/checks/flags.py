@@ -37,7 +37,7 @@ FIELD_OF = {
     "topology-manager-scope": "topologyManagerScope",
 }
 """Flags whose fields the checks look at; others are only checked for their name."""
-CONFIG, CONFIG_DIR = "config", "config-dir"
+CONFIG_DIR = "config-dir"
 
 
 class Given(msgspec.Struct, frozen=True):

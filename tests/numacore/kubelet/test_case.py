@@ -120,3 +120,11 @@ def test_a_line_that_is_no_case_names_the_field(line: bytes, field: str) -> None
 def test_an_amount_that_is_no_quantity_is_named() -> None:
     with pytest.raises(ValueError, match="'many' is not a quantity"):
         judged(admit("a", asked("many")))
+
+
+def test_which_devices_were_taken_matters_where_a_later_report_drops_some() -> None:
+    answer = judged(
+        admit("a", asked(gpu="1")), {"Devices": gpus([0])}, admit("b", asked(gpu="1")), Devices=gpus([0], [0])
+    )
+    possible = [answer, *answer["open"]]
+    assert sorted(each["steps"][2]["admit"] for each in possible) == [False, True]
