@@ -123,8 +123,8 @@ def test_an_amount_that_is_no_quantity_is_named() -> None:
 
 
 def test_which_devices_were_taken_matters_where_a_later_report_drops_some() -> None:
-    answer = judged(
-        admit("a", asked(gpu="1")), {"Devices": gpus([0])}, admit("b", asked(gpu="1")), Devices=gpus([0], [0])
-    )
+    first, second = admit("a", asked(gpu="1")), admit("b", asked(gpu="1"))
+    config = CONFIG | {"TopologyPolicy": "none"}
+    answer = judged(first, {"Devices": gpus([0])}, second, Config=config, Devices=gpus([0], [0]))
     possible = [answer, *answer["open"]]
     assert sorted(each["steps"][2]["admit"] for each in possible) == [False, True]
