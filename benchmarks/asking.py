@@ -7,17 +7,22 @@ what changed, and keeps what it told.
 import argparse
 import asyncio
 import json
+import os
 import random
 import sys
 import time
 from pathlib import Path
 
+import django
 import uvloop
 
-from monitoring.sources.exporter import Asker, Limits
-from monitoring.sources.failures import SourceError
-from monitoring.sources.http1 import Answer
-from monitoring.sources.snapshot import Known
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "numaweb.settings")
+django.setup()  # a token's field is a model's
+
+from monitoring.sources.exporter import Asker, Limits  # noqa: E402
+from monitoring.sources.failures import SourceError  # noqa: E402
+from monitoring.sources.http1 import Answer  # noqa: E402
+from monitoring.sources.snapshot import Known  # noqa: E402
 
 
 class Endpoint:

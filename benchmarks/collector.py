@@ -86,7 +86,7 @@ def against_prometheus() -> Outcome:
         asking = servers.Server(command, folder, lambda self: "ready" in self.written())
         stay.enter_context(servers.running(asking))
         time.sleep(WARM_UP)
-        measure.wait_until(lambda: counts(urls[0]).get("/v1/snapshot", 0) > 5 * OURS, 120, "the first rounds")
+        measure.wait_until(lambda: counts(urls[0]).get("/v1/snapshot", 0) > 5 * OURS, 300, "the first rounds")
         pairs = [per_answer(process(asking), process(prometheus), urls[0]) for _ in range(measure.ROUNDS)]
     ours = measure.spread([us for us, _ in pairs])
     return Outcome(
