@@ -114,7 +114,7 @@ def forget() -> None:
 def plan(cluster: Cluster, group: Group, question: Question, now: datetime, *, seconds: float) -> Plan:
     """A group of pods judged on the nodes of a question.
 
-    `seconds`: so long nodes are judged that were not yet; at least one is.
+    `seconds`: so long nodes are judged that were not yet; at least one is, so that asking again comes to an end.
 
     Raises:
         hot.StoreError: the newest state cannot be read.
@@ -126,12 +126,13 @@ def plan(cluster: Cluster, group: Group, question: Question, now: datetime, *, s
     held = _answers.got(asked, dict)
     rows: list[Row] = []
     capacities: dict[bytes, Capacity] = {}
-    until = time.monotonic() + seconds
+    fresh, until = 0, time.monotonic() + seconds
     for each in nodes.known(cluster, listed, now):
         answer = held.get(each.key) if each.key else None
         if answer is None:
-            if rows and time.monotonic() > until:
+            if each.key and fresh and time.monotonic() > until:
                 continue
+            fresh += bool(each.key)  # one without a key costs nothing
             answer = _judged(each, group, question, wanted)
             if each.key and len(held) < _MOST_ROWS:
                 held[each.key] = answer
