@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import api, collector, exporter, live, page, results, scale, store
+from benchmarks import api, collector, exporter, judging, live, page, results, scale, store
 from benchmarks.outcome import NotRun, Outcome, table
 
 BENCHES: dict[str, Callable[[], list[Outcome]]] = {
@@ -23,6 +23,7 @@ BENCHES: dict[str, Callable[[], list[Outcome]]] = {
     "page": page.run,
     "store": store.run,
     "api": api.run,
+    "judging": judging.run,
 }
 RESULTS = Path(__file__).with_name("results.md")
 
