@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, reduce
+from itertools import combinations
 from math import prod
 from operator import and_, mul, or_
 from typing import TypeVar
@@ -95,10 +96,14 @@ def merge(offers: Sequence[Hints | None], everything: int, rank: Callable[[int],
         return Hint(everything, satisfiable)
     if satisfiable and (agreed := agreed_masks(real)):
         return Hint(min(agreed, key=rank), True)
+    families = list({id(offer.masks): offer.masks for offer in real}.values())
+    wanted = widest_need(real)
+    if prod(map(len, families)) > _FEW and (plain := _plainly_best(families, wanted, rank)):
+        return Hint(plain, False)
     found = [mask for mask in intersections([offer.masks for offer in real]) if mask]
     if not found:
         return Hint(everything, False)
-    return Hint(_best_non_preferred(found, widest_need(real), rank), False)
+    return Hint(_best_non_preferred(found, wanted, rank), False)
 
 
 def agreed_masks(offers: Sequence[Hints]) -> set[int]:
@@ -109,6 +114,23 @@ def agreed_masks(offers: Sequence[Hints]) -> set[int]:
 def widest_need(offers: Iterable[Hints]) -> int:
     """NUMA nodes that the most demanding resource needs at least (`maxOfMinAffinityCounts`)."""
     return max(min(mask.bit_count() for mask in offer.masks) for offer in offers)
+
+
+def _plainly_best(families: Sequence[Sequence[int]], wanted: int, rank: Callable[[int], Rank]) -> int | None:
+    """The best mask of the wanted size, where one can tell without all intersections: it is itself a mask of some family and
+    every other family has one around it. None = a mask comes first of which one cannot tell, or there is no such mask."""
+    members = [frozenset(family) for family in families]
+    nodes = nodes_of(reduce(or_, (mask for family in families for mask in family)))
+    for mask in sorted(map(mask_of, combinations(nodes, wanted)), key=rank):
+        inside = [mask in each for each in members]
+        if all(has or _surrounded(mask, family) for has, family in zip(inside, families, strict=True)):
+            return mask if any(inside) else None
+    return None
+
+
+def _surrounded(mask: int, family: Sequence[int]) -> bool:
+    """Whether a family has a mask around this one."""
+    return any(each & mask == mask for each in reversed(family))
 
 
 def _best_non_preferred(found: Sequence[int], wanted: int, rank: Callable[[int], Rank]) -> int:

@@ -7,6 +7,7 @@ Amounts are bytes and wrap around at 2 to the power of 64, as Go's uint64 does. 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -183,7 +184,7 @@ class StaticPolicy(msgspec.Struct, frozen=True):
         masks = hints.subsets(nodes)
         able: Sequence[int] = range(1, len(masks))
         for kind, size in requested.items():
-            sums = _sums(state.nodes[node].table(kind).allocatable for node in nodes)
+            sums = _sums(tuple(state.nodes[node].table(kind).allocatable for node in nodes))
             able = [at for at in able if sums[at] >= size]
         sizes = hints.subset_sizes(len(nodes))
         fewest = min(map(sizes.__getitem__, able), default=len(nodes))
@@ -197,7 +198,9 @@ class StaticPolicy(msgspec.Struct, frozen=True):
         """Of these subsets of the NUMA nodes those with enough free memory; what the pod may use again counts as free where it lies."""
         nodes = tuple(sorted(state.nodes))
         masks = hints.subsets(nodes)
-        free = {kind: _sums(state.nodes[node].table(kind).free for node in nodes) for kind in requested}
+        free = {
+            kind: _sums(tuple(state.nodes[node].table(kind).free for node in nodes)) for kind in requested
+        }
         again = {mask for mask, _ in state.reusable.get(uid, {})}
         extra = {
             at
@@ -353,8 +356,9 @@ def _unused(total: int, reserved: int, pages: int) -> MemoryTable:
     return MemoryTable(total, reserved, allocatable, 0, allocatable)
 
 
-def _sums(amounts: Iterable[int]) -> list[int]:
-    """Sums over all subsets of NUMA nodes, as uint64."""
+@lru_cache(maxsize=16)
+def _sums(amounts: tuple[int, ...]) -> Sequence[int]:
+    """Sums over all subsets of NUMA nodes, as uint64. Hints and allocation ask for the same ones soon after each other."""
     sums = hints.subset_sums(amounts)
     return sums if sums[-1] <= UINT64 else [each & UINT64 for each in sums]
 

@@ -68,6 +68,16 @@ def test_the_merge_equals_trying_every_permutation(case: tuple[list[Offer], int]
     )
 
 
+@given(offers())
+def test_what_can_be_told_without_all_intersections_is_the_same(case: tuple[list[Offer], int]) -> None:
+    given_offers, everything = case
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hints, "_FEW", 0)
+        assert hints.merge(given_offers, everything, hints.narrowest) == every_permutation(
+            given_offers, everything
+        )
+
+
 @given(families=st.lists(st.lists(st.integers(1, 31), unique=True, min_size=1), min_size=2, max_size=14))
 def test_counting_finds_the_same_intersections_as_pairing(families: list[list[int]]) -> None:
     paired: set[int] = set(families[0])

@@ -166,7 +166,7 @@ class _Reader:
             if not isinstance(given, str):
                 if wanted == "v1.TimeOrMetaDuration" and isinstance(given, int | float):
                     return given
-                return self._wrong(given, "string", kind, path, at_once=True)
+                return self._wrong(given, "string", kind, path, at_once=True, wanted="duration")
             fault = quantities.duration_fault(given)
         elif wanted in ("resource.Quantity", "resource.QuantityValue"):
             given = given if isinstance(given, str) else _shown(given)
@@ -181,13 +181,21 @@ class _Reader:
         return None
 
     def _wrong(
-        self, given: Any, go_type: str, kind: str, path: str, found: str = "", *, at_once: bool = False
+        self,
+        given: Any,
+        go_type: str,
+        kind: str,
+        path: str,
+        found: str = "",
+        *,
+        at_once: bool = False,
+        wanted: str = "",
     ) -> None:
         words = (
             f"json: cannot unmarshal {found or _kind(given)} into Go struct field {_within(kind)}."
             f"{_INDEX.sub('', _dotted(kind))} of type {go_type}"
         )
-        self.faults.append(TypeFault(path, words, given, go_type, at_once))
+        self.faults.append(TypeFault(path, words, given, wanted or go_type, at_once))
 
 
 def _within(kind: str) -> str:

@@ -268,6 +268,7 @@ def explained(
     """The field that the managers' words are about, why, and what to write instead."""
     if found := _SUM.search(words):
         return _sum_explained(found[2], asked, fields)
+    words = words.removeprefix("new static policy error: ")
     if words.startswith("unknown policy: "):
         return _policy_explained(asked)
     for rule in _EXPLAINED:
@@ -314,7 +315,7 @@ def _sum_explained(kind: str, asked: Settings, fields: Mapping[str, Any]) -> tup
         "need": int(need),
         "eviction": int(need - without),
     }
-    forgotten = have == without and need > without
+    forgotten = have == without > 0 and need > without
     return (
         "reservedMemory",
         Reason("memory-sum-eviction" if forgotten else "memory-sum", values),
