@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from monitoring.figures import amounts, drawing, plan, verdicts
 from monitoring.selectors.planning import Detail, Row
 from numacore.cpuset import CpuSet, union
+from numacore.kubelet.advice import Fit
 from numacore.kubelet.offers import Offer
 from numacore.kubelet.verdict import Alignment, Placement, Verdict
 from numacore.whatif.explaining import why
@@ -17,6 +18,8 @@ from numacore.whatif.judging import Alternative
 
 PLANNED = "planned"
 """Id of a pod that is only imagined."""
+MOST_LEAVING = 4
+"""Pods that are named whose leaving would make room."""
 
 
 class Cell(NamedTuple):
@@ -47,6 +50,7 @@ class Evidence(NamedTuple):
     offers: list[Offered]
     alternatives: list[dict[str, Any]]
     others: list[str]
+    advice: list[str]
     steps: list[dict[str, Any]]
     verdict: Verdict | None
 
@@ -64,6 +68,7 @@ def evidence(detail: Detail, row: Row | None) -> Evidence:
         ],
         alternatives=[alternative(each, detail) for each in detail.alternatives],
         others=[_other(each, detail) for each in detail.others],
+        advice=advised(detail),
         steps=steps(detail.row),
         verdict=first,
     )
@@ -144,6 +149,36 @@ def _other(verdict: Verdict, detail: Detail) -> str:
     if not verdict.admitted:
         return "; ".join(verdicts.reason(each).text for each in why(verdict, detail.row.policy))
     return _("admitted, CPUs %(cpus)s") % {"cpus": str(cpus_of(verdict)) or "–"}
+
+
+def advised(detail: Detail) -> list[str]:
+    """What would make a refused pod fit, one change each; of pods that would have to leave only the first few."""
+    names = {
+        each.pod_uid: f"{each.namespace}/{each.pod}"
+        for each in detail.facts.containers
+        if each.pod_uid and each.pod
+    }
+    leaving = [each for each in detail.advice if each.kind == "leaving"]
+    told = [_advice(each, names) for each in detail.advice if each not in leaving[MOST_LEAVING:]]
+    more = len(leaving) - MOST_LEAVING
+    return [*told, _("and %(count)s other pods, each alone") % {"count": more}] if more > 0 else told
+
+
+def _advice(fit: Fit, names: Mapping[str, str]) -> str:
+    if fit.kind == "request":
+        return _(
+            "Container “%(container)s” asks for %(value)s %(resource)s; %(step)s more would be refused."
+        ) % {
+            "container": fit.container,
+            "value": fit.value,
+            "resource": amounts.name(fit.name),
+            "step": fit.step,
+        }
+    if fit.kind == "leaving":
+        return _("The pod %(name)s leaves.") % {"name": names.get(fit.value, fit.value)}
+    if not fit.value:
+        return _("The kubelet is set without %(field)s.") % {"field": fit.name}
+    return _("The kubelet is set to %(field)s: %(value)s.") % {"field": fit.name, "value": fit.value}
 
 
 def steps(row: Row) -> list[dict[str, Any]]:

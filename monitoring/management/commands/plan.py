@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone, translation
 
 from monitoring import hot, selectors
-from monitoring.figures import manifests, plan
+from monitoring.figures import evidence, manifests, plan
 from monitoring.models import Cluster
 from monitoring.selectors import planning
 from monitoring.selectors.planning import Question
@@ -115,10 +115,18 @@ class Command(BaseCommand):
         self.stdout.write(f"{group.title}: {answer.text} {answer.detail}".rstrip())
         for line in plan.lines(found.rows):
             self.write_line(line)
+            if question.names:
+                self.write_advice(cluster, group, question, line.row.node)
         for note in plan.notes(found):
             self.stdout.write(f"  ({note})")
         self.write_findings(group, lint.lint(group, found.capacities))
         return bool(found.in_state("admitted"))
+
+    def write_advice(self, cluster: Cluster, group: Group, question: Question, node: str) -> None:
+        """What would make it fit, where nodes were named: it is dear to find for hundreds."""
+        detail = planning.detail(cluster, group, question, node, timezone.now())
+        for text in evidence.advised(detail) if detail else ():
+            self.stdout.write(f"      + {text}")
 
     def write_line(self, line: plan.Line) -> None:
         row = line.row

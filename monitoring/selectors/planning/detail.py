@@ -14,6 +14,8 @@ from monitoring.selectors.planning.plan import Row, row_of
 from monitoring.selectors.planning.question import Question
 from numacore import report
 from numacore.facts import Facts
+from numacore.kubelet import advice
+from numacore.kubelet.advice import Fit
 from numacore.kubelet.verdict import Verdict
 from numacore.manifest import Group
 from numacore.report import NodeReport
@@ -30,6 +32,8 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
     answer: NodeAnswer
     alternatives: tuple[Alternative, ...]
     others: tuple[Verdict, ...]
+    advice: tuple[Fit, ...]
+    """Single changes that would let a refused pod in; every one was judged."""
     facts: Facts
     report: NodeReport
 
@@ -55,6 +59,9 @@ def _of(known: nodes.Known, state: HotNode, group: Group, question: Question) ->
     candidate, _capacity = nodes.candidate_of(known)
     changed = judging.set_otherwise(candidate, policy=question.policy, scope=question.scope)
     answer = judging.judge_node(group, changed, judging.wanted_of(group, question.replicas))
+    advised: tuple[Fit, ...] = ()
+    if changed.kubelet is not None and answer.first is not None:
+        advised = advice.advice(changed.kubelet, group.pod, answer.first)
     judged = answer.first is not None and changed.kubelet is not None
     row = row_of(group, answer)
     return Detail(
@@ -63,6 +70,7 @@ def _of(known: nodes.Known, state: HotNode, group: Group, question: Question) ->
         answer=answer,
         alternatives=judging.under_policies(group, changed) if judged else (),
         others=judging.open_choices(group, changed.kubelet) if judged and changed.kubelet else (),
+        advice=advised,
         facts=facts,
         report=report.node_report(facts, configuration.settings().busy_threshold),
     )

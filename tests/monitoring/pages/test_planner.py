@@ -66,6 +66,12 @@ def test_it_shows_why_not_with_numa_node_and_amounts(cluster: Cluster, as_viewer
     assert "TopologyAffinityError: Resources cannot be allocated with Topology locality" in page
 
 
+def test_it_says_what_would_make_a_refused_pod_fit(cluster: Cluster, as_viewer: Client) -> None:
+    page = ask(as_viewer, planned.job("5"), node="strict")
+    assert "Container “main” asks for 4 CPUs; 1 more would be refused." in page
+    assert "The kubelet is set to topologyManagerPolicy: restricted." in page
+
+
 def test_it_shows_volcanos_own_words_and_the_disagreement(cluster: Cluster, as_viewer: Client) -> None:
     page = ask(as_viewer, planned.job())
     assert "task topology policy[restricted] is different with node[single-numa-node]" in page
