@@ -138,16 +138,19 @@ def answer(line: bytes, minor: int = NEWEST) -> bytes:
 
 
 def judge(case: CaseIn, minor: int = NEWEST) -> Answer:
-    """The kubelet's answer, in `open` all others that it may give as well.
+    """The kubelet's answer, in `open` all others that it may give as well; `open_unfinished` where there are still more ways.
 
     Raises:
         quantity.QuantityError, errors.UnsupportedError: the case cannot be judged.
     """
     given: list[Answer] = []
-    for answers in every(lambda choices: _answers(case, minor, choices), MOST_ANSWERS):
+    runs = 0
+    for answers in every(lambda choices: _answers(case, minor, choices), MOST_ANSWERS + 1):
+        runs += 1
         given += [answer for answer in answers if answer not in given]
     first, *others = given
-    return first | {"open": others} if others else first
+    unfinished = {"open_unfinished": True} if runs > MOST_ANSWERS else {}
+    return first | ({"open": others} if others else {}) | unfinished
 
 
 def _answers(case: CaseIn, minor: int, choices: Choices) -> list[Answer]:
