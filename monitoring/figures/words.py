@@ -56,6 +56,8 @@ WORDS: dict[str, str | Promise] = {
     "oldMinutes": _("{minutes} min old"),
     "reconnecting": _("reconnecting"),
     "restarting": _("server restarting"),
+    "silent": _("no collector is running"),
+    "lost": _("collectors out of reach"),
     "signedOut": _("signed out"),
     "paused": _("paused"),
     "refused": _("no permission"),

@@ -32,6 +32,7 @@ export class Live {
     this.url = `${window.location.protocol === "https:" ? "wss" : "ws"}://${window.location.host}${path}`;
     this.handlers = { text, binary };
     this.state = "reconnecting";
+    this.source = "ok"; // or why nothing comes although the connection stands
     this.failures = 0;
     this.heard = null;
     this.base = 0;
@@ -49,6 +50,7 @@ export class Live {
     this.socket = new WebSocket(this.url);
     this.socket.binaryType = "arraybuffer";
     this.last = performance.now();
+    this.source = "ok";
     this.awaiting = this.heard === null || pace.seconds() < Infinity; // the state that each connection begins with
     this.socket.addEventListener("message", (event) => this.message(event));
     this.socket.addEventListener("close", (event) => this.closed(event));
@@ -64,6 +66,7 @@ export class Live {
     const message = JSON.parse(event.data);
     if (message.type === "closing") this.farewell = REASONS[message.reason];
     if (message.type === "refused") this.farewell = REASONS[message.code];
+    if (message.type === "state") this.source = message.source;
     if (message.type === "node") this.figures(() => this.handlers.text(message));
     else this.fresh(this.handlers.text(message));
   }
@@ -145,8 +148,9 @@ export class Live {
     const age = this.age();
     const old = age === null ? t("noData") : age < 120 ? t("old", { seconds: Math.round(age) }) : t("oldMinutes", { minutes: Math.round(age / 60) });
     const held = this.state === "live" && pace.seconds() === Infinity;
-    const live = this.state === "live" && !held && age !== null && age < FRESH + pace.seconds();
-    const state = held ? "paused" : this.state;
+    const live = this.state === "live" && this.source === "ok" && !held && age !== null && age < FRESH + pace.seconds();
+    const stalled = this.source !== "ok" && this.socket?.readyState === WebSocket.OPEN;
+    const state = held ? "paused" : stalled ? this.source : this.state;
     const words = live && pace.following() ? t("live") : state === "live" ? old : age === null ? t(state) : `${t(state)} · ${old}`;
     const kind = live ? "live" : state === "live" ? "old" : state;
     document.documentElement.classList.toggle("nw-stale", !live && age !== null);

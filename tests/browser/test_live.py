@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+import pytest
+from playwright.sync_api import Page, WebSocketRoute, expect
 
 from tests.browser.conftest import NODE, Visitor, query
 
@@ -30,6 +31,29 @@ def test_cpus_and_memory_move_without_a_new_layout(visitor: Visitor) -> None:
     page = visitor.open(PATH)
     live(page)
     page.wait_for_function(MOVED_IN_PLACE)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"), [("silent", "no collector is running"), ("lost", "collectors out of reach")]
+)
+def test_it_says_why_nothing_comes_although_the_connection_stands(
+    visitor: Visitor, source: str, words: str
+) -> None:
+    page = visitor.page()
+    sockets: list[WebSocketRoute] = []
+
+    def between(socket: WebSocketRoute) -> None:
+        sockets.append(socket)
+        socket.connect_to_server()
+
+    page.route_web_socket("**/ws/**", between)
+    page.goto(f"{visitor.site.url}/c/simulated/")
+    live(page)
+    sockets[0].send(f'{{"type":"state","source":"{source}"}}')
+    expect(page.locator("#live")).to_have_attribute("data-state", source)
+    expect(page.locator("#live")).to_contain_text(words)
+    sockets[0].send('{"type":"state","source":"ok"}')
+    live(page)
 
 
 def test_the_fleet_moves(visitor: Visitor) -> None:
