@@ -132,7 +132,7 @@ def test_which_devices_were_taken_matters_where_a_later_report_drops_some() -> N
 
 def test_more_ways_than_are_gone_through_are_told() -> None:
     config = CONFIG | {"TopologyPolicy": "none"}
-    steps = [admit(f"p{at}", asked("100m", gpu="1")) for at in range(9)]
-    answer = judged(*steps, Config=config, Devices=gpus(*([at % 2] for at in range(10))))
+    steps = [admit(f"p{at}", asked("100m", gpu="1")) for at in range(10)]
+    answer = judged(*steps, Config=config, Devices=gpus(*([at % 2] for at in range(12))))
     assert answer["open_unfinished"]
     assert "open_unfinished" not in judged(steps[0], Config=config, Devices=gpus([0], [1]))
