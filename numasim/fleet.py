@@ -18,7 +18,7 @@ from numacore.kubeletstate import CpuManagerState, Kubelet, Setting
 from numacore.topology import content_hash
 from numacore.usage import CpuTimes, Usage
 from numacore.workload import Container
-from numasim import cgroups, faults, kubelet, scenario, usage
+from numasim import cgroups, faults, kubelet, managers, scenario, usage
 from numasim.endpoint import Reply
 from numasim.faults import Fault
 from numasim.node import Node
@@ -132,7 +132,8 @@ class _Stream:
         self._running = list(node.containers())
         machine = wire.Machine(node.topology, node.spec.machine.attributes)
         self._machine = _Fixed.of(wire.MACHINE, wire.encode_value(machine))
-        self._kubelet = _Fixed.of(wire.KUBELET, wire.encode_value(_kubelet(node)))
+        self._kubelet = wire.encode_value(_kubelet(node))
+        self._kubelets: dict[int, _Fixed] = {}
         containers = wire.Containers(tuple(_container(node, each) for each in self._running))
         self._template = wire.encode_value(containers)
         self._hashes: dict[int, str] = {}
@@ -150,14 +151,20 @@ class _Stream:
         return b",".join(
             (
                 self._machine.for_caller(have.get(wire.MACHINE)),
-                self._kubelet.for_caller(have.get(wire.KUBELET)),
+                self._kubelet_of(index).for_caller(have.get(wire.KUBELET)),
                 _section(wire.CONTAINERS, containers, None if known else self._containers(index)),
                 _section(wire.USAGE, moving, usage),
             )
         )
 
     def _containers(self, index: int) -> bytes:
-        return self._template.replace(TAG.encode(), b"%08x" % index)
+        return _tagged(self._template, index)
+
+    def _kubelet_of(self, index: int) -> _Fixed:
+        """Its state file names the pods of this endpoint."""
+        if index not in self._kubelets:
+            self._kubelets[index] = _Fixed.of(wire.KUBELET, _tagged(self._kubelet, index))
+        return self._kubelets[index]
 
     def _usage_at(self, elapsed: float, fresh: bool) -> bytes:
         """Encoded once for each second."""
@@ -171,6 +178,10 @@ class _Stream:
     def _read(self, second: int, *, fresh: bool) -> Usage:
         self._node.now = float(second)
         return _usage(self._node, self._running, fresh=fresh)
+
+
+def _tagged(template: bytes, index: int) -> bytes:
+    return template.replace(TAG.encode(), b"%08x" % index)
 
 
 class _Moving(msgspec.Struct, frozen=True):
@@ -227,12 +238,14 @@ def _kubelet(node: Node) -> Kubelet:
     wanted = {
         "cpuManagerPolicy": node.settings.cpu_policy,
         "topologyManagerPolicy": node.settings.topology_policy,
+        "reservedSystemCPUs": str(node.settings.reserved),
     }
+    held = {TAG + uid[8:]: dict(cpus) for uid, cpus in managers.cpu_entries(node).items()}
     return Kubelet(
         present=True,
         version=node.settings.version,
         settings={field: Setting(value, "file", where) for field, value in wanted.items()},
         config_path=where,
         allocatable_cpus=node.allocatable,
-        cpu_state=CpuManagerState("static", node.pool, {}),
+        cpu_state=CpuManagerState("static", node.pool, held),
     )
