@@ -17,7 +17,7 @@ from numacore.hints import nodes_of
 from numacore.kubelet.cpu_manager import CpuState
 from numacore.kubelet.cpus import CpuListError, parse, shown
 from numacore.kubelet.errors import StartError
-from numacore.kubelet.memory_manager import Blocks, MemoryState, MemoryTable, NodeState
+from numacore.kubelet.memory_state import Blocks, MemoryState, MemoryTable, NodeState
 from numacore.kubelet.settings import Settings
 from numacore.workload import MemoryBlock
 
@@ -322,10 +322,20 @@ def write_cpu(state: CpuState, settings: Settings) -> str:
     if kept.entries:
         body["entries"] = kept.entries
     pods = {"podEntries": {uid: {"cpuSet": cpus} for uid, cpus in kept.pods.items()}}
-    extra = pods if with_pods and kept.pods else {}
+    extra = (pods if with_pods and kept.pods else {}) | _baselines(kept, settings)
     return _written(
         body, extra, settings, cpu_checksum(kept, with_pods=with_pods and settings.minor < _DATA_SINCE)
     )
+
+
+def _baselines(kept: CpuText, settings: Settings) -> Table:
+    """What containers had when admitted, before any resize in place (kubelet 1.37, cpumanager/state `ContainerCPUBaselines`)."""
+    if settings.minor < _DATA_SINCE or not settings.enabled("InPlacePodVerticalScalingExclusiveCPUs"):
+        return {}
+    entries = {
+        uid: {name: {"baseline": cpus} for name, cpus in each.items()} for uid, each in kept.entries.items()
+    }
+    return {"baselines": entries} if entries else {}
 
 
 def write_memory(state: MemoryState, settings: Settings) -> str:

@@ -6,16 +6,17 @@ Amounts are bytes and wrap around at 2 to the power of 64, as Go's uint64 does. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import msgspec
 
 from numacore import hints
 from numacore.hints import IMPOSSIBLE, Hint, Hints
-from numacore.kubelet import errors, resource
+from numacore.kubelet import errors, memory_pods, memory_start, resource
 from numacore.kubelet.errors import AdmissionError, AllocationError, PanicError, StartError
 from numacore.kubelet.machine import Machine, Node, check_masks
+from numacore.kubelet.memory_state import Blocks, MemoryState, MemoryTable, NodeState, Requested
 from numacore.kubelet.offers import Offer
 from numacore.kubelet.pod import Container, Demand
 from numacore.kubelet.resource import UINT64
@@ -24,106 +25,6 @@ from numacore.workload import MemoryBlock
 
 NONE = "None"
 STATIC = "Static"
-_NO_QUANTITY = "[memorymanager] failed to represent quantity as int64"
-
-Requested = dict[str, int]
-"""Bytes by kind of memory."""
-
-
-class MemoryTable(msgspec.Struct, frozen=True):
-    """One kind of memory on one NUMA node."""
-
-    total: int
-    system_reserved: int
-    allocatable: int
-    reserved: int
-    free: int
-
-    def charged(self, size: int) -> MemoryTable:
-        """With `size` bytes more in use; negative gives back."""
-        return msgspec.structs.replace(self, reserved=self.reserved + size, free=self.free - size)
-
-
-class NodeState(msgspec.Struct, frozen=True):
-    """One NUMA node. `cells`: itself, or the group of NUMA nodes that it serves together with."""
-
-    assignments: int
-    """Number of (container, kind of memory) that use it."""
-    memory: dict[str, MemoryTable]
-    cells: tuple[int, ...]
-
-    def table(self, kind: str) -> MemoryTable:
-        """Raises PanicError for a kind that the node does not list: the kubelet follows a nil pointer there."""
-        if kind not in self.memory:
-            raise PanicError(errors.NIL_POINTER)
-        return self.memory[kind]
-
-    def charged(self, kind: str, size: int) -> NodeState:
-        memory = self.memory | {kind: self.table(kind).charged(size)}
-        return msgspec.structs.replace(self, memory=memory)
-
-
-Blocks = tuple[MemoryBlock, ...]
-
-
-class MemoryState(msgspec.Struct):
-    """What `memory_manager_state` holds, and what the policy remembers of the pod that it serves now."""
-
-    nodes: dict[int, NodeState] = {}
-    assignments: dict[str, dict[str, Blocks]] = {}
-    pods: dict[str, Blocks] = {}
-    """Memory of whole pods (pod-level resources)."""
-    reusable: dict[str, dict[tuple[int, str], int]] = {}
-    """Memory of init containers that have ended, by pod, then NUMA nodes and kind; never more than one pod."""
-
-    def copied(self) -> MemoryState:
-        """A copy that may change on its own."""
-        return MemoryState(dict(self.nodes), dict(self.assignments), dict(self.pods), dict(self.reusable))
-
-    def of(self, uid: str, container: str) -> Blocks | None:
-        return self.assignments.get(uid, {}).get(container)
-
-    def assign(self, uid: str, container: str, blocks: Blocks) -> None:
-        self.assignments[uid] = self.assignments.get(uid, {}) | {container: blocks}
-
-    def forget(self, uid: str, container: str) -> Blocks | None:
-        """Takes the entry out and returns it."""
-        kept = dict(self.assignments.get(uid, {}))
-        blocks = kept.pop(container, None)
-        if kept:
-            self.assignments[uid] = kept
-        else:
-            self.assignments.pop(uid, None)
-        return blocks
-
-    def reuse(self, uid: str, mask: int, kind: str) -> int:
-        """`getPodReusableMemory`: only what lies on exactly these NUMA nodes."""
-        return self.reusable.get(uid, {}).get((mask, kind), 0)
-
-    def charge(self, mask: int, kind: str, size: int) -> None:
-        """`updateMachineState`: node after node gives what it has; every one counts as used, all form a group."""
-        group = tuple(hints.nodes_of(mask))
-        for node in group:
-            before = self.nodes[node]
-            free = before.table(kind).free if size else 0
-            given = min(free, size)
-            used = msgspec.structs.replace(before, assignments=before.assignments + 1, cells=group)
-            self.nodes[node] = used.charged(kind, given) if given else used
-            size -= given
-
-    def release(self, blocks: Iterable[MemoryBlock]) -> None:
-        """`releaseMemory`: node after node takes back what it gave; the last user of a node dissolves its group."""
-        for block in blocks:
-            size = block.size
-            for node in block.numa:
-                before = self.nodes[node]
-                left = before.assignments - 1
-                kept = msgspec.structs.replace(
-                    before, assignments=left, cells=before.cells if left else (node,)
-                )
-                back = min(size, before.table(block.kind).reserved) if size else 0
-                self.nodes[node] = kept.charged(block.kind, -back) if back else kept
-                size -= back
 
 
 class StaticPolicy(msgspec.Struct, frozen=True):
@@ -150,7 +51,7 @@ class StaticPolicy(msgspec.Struct, frozen=True):
         requested = demand.pod_memory()
         if demand.qos != "Guaranteed" or requested is None or demand.skipped:
             return {}
-        if demand.managed_as_a_whole and empty_shared_pool(demand, requested):
+        if demand.managed_as_a_whole and memory_pods.empty_shared_pool(demand, requested):
             return {kind: Offer(kind, size, IMPOSSIBLE) for kind, size in requested.items()}
         if not requested:
             return {}
@@ -224,7 +125,7 @@ class StaticPolicy(msgspec.Struct, frozen=True):
             return
         requested = demand.memory(container)
         if requested is None:
-            raise AllocationError(_NO_QUANTITY)
+            raise AllocationError(memory_pods.NO_QUANTITY)
         if not requested:
             return
         uid = demand.pod.uid
@@ -286,11 +187,11 @@ class StaticPolicy(msgspec.Struct, frozen=True):
         requested = demand.pod_memory()
         if demand.qos != "Guaranteed" or requested is None:
             return
-        if fault := empty_shared_pool(demand, requested):
+        if fault := memory_pods.empty_shared_pool(demand, requested):
             raise AdmissionError(errors.EMPTY_POD_SHARED_POOL, fault)
         uid = demand.pod.uid
         mask = self._best_mask(state, uid, requested, affinity)
-        own, shared = _slices(demand, requested)
+        own, shared = memory_pods.slices(demand, requested)
         numa = tuple(hints.nodes_of(mask))
         state.pods[uid] = _blocks(numa, requested)
         for kind, size in requested.items():
@@ -322,9 +223,9 @@ class StaticPolicy(msgspec.Struct, frozen=True):
         for page_size, number in node.hugepages.items():
             kind = resource.huge_page_resource(page_size * 1024)
             total = number * page_size * 1024
-            memory[kind] = _unused(total, reserved.get(kind, 0), 0)
+            memory[kind] = memory_start.unused(total, reserved.get(kind, 0), 0)
             pages += total
-        memory[resource.MEMORY] = _unused(node.memory, reserved.get(resource.MEMORY, 0), pages)
+        memory[resource.MEMORY] = memory_start.unused(node.memory, reserved.get(resource.MEMORY, 0), pages)
         return NodeState(0, memory, (node.id,))
 
     def validate(self, state: MemoryState, whole_pods: bool) -> None:
@@ -337,23 +238,18 @@ class StaticPolicy(msgspec.Struct, frozen=True):
             state.nodes = self.default_machine_state()
             return
         expected = self.expected(state, whole_pods)
-        if _compares_what_is_not_there(state.nodes):
+        if memory_start.compares_what_is_not_there(state.nodes):
             raise PanicError(errors.NIL_POINTER)
-        if differences(state.nodes, expected):
+        if memory_start.differences(state.nodes, expected):
             raise StartError("[memorymanager] the expected machine state is different from the real one")
 
     def expected(self, state: MemoryState, whole_pods: bool) -> dict[int, NodeState]:
         """The machine with everything that is assigned, counted anew. Raises StartError: an assignment has no place on it."""
         counted = MemoryState(self.default_machine_state())
-        for uid, name, blocks in _assigned(state, whole_pods):
+        for uid, name, blocks in memory_start.assigned(state, whole_pods):
             for block in blocks:
-                _expect(counted, uid, name, block)
+                memory_start.expect(counted, uid, name, block)
         return counted.nodes
-
-
-def _unused(total: int, reserved: int, pages: int) -> MemoryTable:
-    allocatable = (total - reserved - pages) & UINT64
-    return MemoryTable(total, reserved, allocatable, 0, allocatable)
 
 
 @lru_cache(maxsize=16)
@@ -463,172 +359,8 @@ def _shrink(state: MemoryState, uid: str, container: str, used: MemoryBlock, lef
     return left
 
 
-def empty_shared_pool(demand: Demand, requested: Requested) -> str | None:
-    """`validatePodScopeResources`: why containers without memory of their own would have none at all."""
-    taken: Requested = {}
-    sharing = False
-    for container in demand.pod.init:
-        asked = demand.memory(container)
-        if asked is None:
-            return _NO_QUANTITY
-        if container.sidecar:
-            sharing = sharing or not asked
-            _add(taken, asked)
-        elif not asked and (kind := _used_up(taken, requested)):
-            return f"pod rejected, pod has shared init containers but no {kind} available for them"
-    for container in demand.pod.containers:
-        asked = demand.memory(container)
-        if asked is None:
-            return _NO_QUANTITY
-        sharing = sharing or not asked
-        _add(taken, asked)
-    if sharing and (kind := _used_up(taken, requested)):
-        return (
-            f"pod rejected, sum of exclusive container {kind} requests equals pod budget, "
-            "leaving no memory for shared containers"
-        )
-    return None
-
-
-def _add(taken: Requested, asked: Requested) -> None:
-    for kind, size in asked.items():
-        taken[kind] = taken.get(kind, 0) + size
-
-
-def _used_up(taken: Requested, requested: Requested) -> str | None:
-    return next((kind for kind, size in requested.items() if taken.get(kind, 0) >= size), None)
-
-
-def _slices(demand: Demand, requested: Requested) -> tuple[dict[str, Requested], Requested]:
-    """Memory by container of those that do not simply share what is left of the pod's, and what is left."""
-    own: dict[str, Requested] = {}
-    left = dict(requested)
-    for container in demand.pod.init:
-        asked = _asked(demand, container)
-        if asked:
-            own[container.name] = asked
-        elif not container.sidecar:
-            own[container.name] = dict(left)
-        if container.sidecar:  # of a kind that the pod does not ask for, nothing is left to take it from
-            _subtract(left, {kind: size for kind, size in asked.items() if kind in requested})
-    for container in demand.pod.containers:
-        asked = _asked(demand, container)
-        if asked:
-            own[container.name] = asked
-            _subtract(left, asked)
-    return own, left
-
-
-def _asked(demand: Demand, container: Container) -> Requested:
-    asked = demand.memory(container)
-    if asked is None:
-        raise AllocationError(_NO_QUANTITY)
-    return asked
-
-
-def _subtract(left: Requested, asked: Requested) -> None:
-    for kind, size in asked.items():
-        if size:
-            left[kind] = (left.get(kind, 0) - size) & UINT64
-
-
 def _blocks(numa: tuple[int, ...], sizes: Requested) -> Blocks:
     return tuple(MemoryBlock(kind, size, numa) for kind, size in sizes.items() if size > 0)
-
-
-def _assigned(state: MemoryState, whole_pods: bool) -> Iterable[tuple[str, str, Blocks]]:
-    """What every container has, with pod-level memory instead of a pod's containers."""
-    for uid, containers in sorted(state.assignments.items()):
-        if whole_pods and state.pods.get(uid):
-            yield uid, "", state.pods[uid]
-            continue
-        for name, blocks in sorted(containers.items()):
-            yield uid, name, blocks
-
-
-def _expect(expected: MemoryState, uid: str, container: str, block: MemoryBlock) -> None:
-    """`updateExpectedMachineState`. Raises StartError: the machine has no such NUMA node or kind of memory."""
-    who = f"[memorymanager] (pod: {uid}, container: {container}) the memory assignment uses "
-    size = block.size
-    for node in block.numa:
-        if node not in expected.nodes:
-            raise StartError(who + "the NUMA that does not exist")
-        before = expected.nodes[node]
-        if block.kind not in before.memory:
-            raise StartError(who + "memory resource that does not exist")
-        given = min(size, before.memory[block.kind].free)
-        used = msgspec.structs.replace(before, assignments=before.assignments + 1, cells=block.numa)
-        expected.nodes[node] = used.charged(block.kind, given)
-        size -= given
-
-
-class Difference(msgspec.Struct, frozen=True):
-    """What of a NUMA node is not as the machine and the assignments say (`areMachineStatesEqual`)."""
-
-    node: int
-    field: str
-    kind: str | None
-    state: int | tuple[int, ...] | None
-    expected: int | tuple[int, ...] | None
-
-
-def _compares_what_is_not_there(state: Mapping[int, NodeState]) -> bool:
-    """Free memory is compared over a node's whole group, kind by kind. Where another node of the group does not list a kind (a size of
-    huge pages), the kubelet follows a nil pointer: once there is such a group, it does not survive its next restart."""
-    return any(
-        cell not in state or kind not in state[cell].memory
-        for node in state.values()
-        for kind in node.memory
-        for cell in node.cells
-    )
-
-
-def differences(state: Mapping[int, NodeState], expected: Mapping[int, NodeState]) -> list[Difference]:
-    """Everything that differs; the kubelet stops at the first. Free and reserved count over a node's whole group."""
-    found = [
-        Difference(node, "node", None, node if node in state else None, node if node in expected else None)
-        for node in sorted(state.keys() ^ expected.keys())
-    ]
-    for node in sorted(state.keys() & expected.keys()):
-        mine, other = state[node], expected[node]
-        if mine.assignments != other.assignments:
-            found.append(Difference(node, "numberOfAssignments", None, mine.assignments, other.assignments))
-        if sorted(mine.cells) != sorted(other.cells):
-            found.append(Difference(node, "cells", None, mine.cells, other.cells))
-        found += [
-            Difference(node, "memoryMap", kind, _total(mine, kind), _total(other, kind))
-            for kind in sorted(mine.memory.keys() ^ other.memory.keys())
-        ]
-        for kind in sorted(mine.memory.keys() & other.memory.keys()):
-            found += _table_differences(state, expected, node, kind)
-    return found
-
-
-def _total(node: NodeState, kind: str) -> int | None:
-    return node.memory[kind].total if kind in node.memory else None
-
-
-def _table_differences(
-    state: Mapping[int, NodeState], expected: Mapping[int, NodeState], node: int, kind: str
-) -> Iterable[Difference]:
-    mine, other = state[node].memory[kind], expected[node].memory[kind]
-    for field, have, want in (
-        ("TotalMemSize", mine.total, other.total),
-        ("SystemReserved", mine.system_reserved, other.system_reserved),
-        ("Allocatable", mine.allocatable, other.allocatable),
-    ):
-        if have != want:
-            yield Difference(node, field, kind, have, want)
-    have_all, want_all = (_over_group(nodes, state[node].cells, kind) for nodes in (state, expected))
-    for field, have, want in zip(("free", "reserved"), have_all, want_all, strict=True):
-        if have != want:
-            yield Difference(node, field, kind, have, want)
-
-
-def _over_group(nodes: Mapping[int, NodeState], cells: tuple[int, ...], kind: str) -> tuple[int, int]:
-    """Free and reserved bytes of a group."""
-    tables = [nodes[cell].memory[kind] for cell in cells if cell in nodes and kind in nodes[cell].memory]
-    return sum(each.free for each in tables) & UINT64, sum(each.reserved for each in tables) & UINT64
 
 
 def policy(settings: Settings, machine: Machine) -> StaticPolicy | None:
@@ -640,43 +372,8 @@ def policy(settings: Settings, machine: Machine) -> StaticPolicy | None:
         raise StartError('policy "BestEffort" is not available for platform "linux"')
     if name != STATIC:
         raise StartError(f'unknown policy: "{name}"')
-    _validate_reserved_memory(settings, machine)
-    reserved = _converted(settings, machine)
+    memory_start.validate_reserved_memory(settings, machine)
+    reserved = memory_start.converted(settings, machine)
     if not sum(kinds.get(resource.MEMORY, 0) for kinds in reserved.values()) & UINT64:
         raise StartError("[memorymanager] you should specify the system reserved memory")
     return StaticPolicy(machine, reserved)
-
-
-def _validate_reserved_memory(settings: Settings, machine: Machine) -> None:
-    """`validateReservedMemory`: reservedMemory adds up to exactly what Node Allocatable reserves, kind by kind."""
-    totals: dict[str, resource.Quantity] = {}
-    for each in settings.reserved_memory:
-        if each.numa not in machine.ids:
-            raise StartError(
-                f"the reserved memory configuration references a NUMA node {each.numa} that does not exist on this machine"
-            )
-        for kind, size in each.limits.items():
-            totals[kind] = resource.parse(size) + totals.get(kind, resource.ZERO)
-    allocatable = {
-        kind: resource.parse(size) for kind, size in settings.reservation.items() if resource.is_memory(kind)
-    }
-    faults = tuple(
-        f'the total amount "{resource.ZERO + totals.get(kind, resource.ZERO)}" of type "{kind}" is not equal to the value '
-        f'"{resource.ZERO + allocatable.get(kind, resource.ZERO)}" determined by Node Allocatable feature'
-        for kind in sorted({*totals, *allocatable})
-        if totals.get(kind, resource.ZERO).amount != allocatable.get(kind, resource.ZERO).amount
-    )
-    if faults:
-        raise StartError(faults[0], faults[1:])
-
-
-def _converted(settings: Settings, machine: Machine) -> dict[int, Requested]:
-    """`convertReserved`: bytes by NUMA node and kind; of the same kind named twice the last counts."""
-    reserved: dict[int, Requested] = {node: {} for node in machine.ids}
-    for each in settings.reserved_memory:
-        for kind, size in each.limits.items():
-            amount = resource.parse(size).int64
-            if amount is None:
-                raise StartError("could not covert a variable of type Quantity to int64")
-            reserved[each.numa][kind] = amount & UINT64
-    return reserved

@@ -26,7 +26,7 @@ from numacore.kubelet.errors import (
     UnsupportedError,
 )
 from numacore.kubelet.machine import Machine
-from numacore.kubelet.memory_manager import MemoryState
+from numacore.kubelet.memory_state import MemoryState
 from numacore.kubelet.offers import Offer
 from numacore.kubelet.pod import Container, Demand, Pod, demand
 from numacore.kubelet.settings import Settings

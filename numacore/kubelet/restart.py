@@ -9,11 +9,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from numacore.kubelet import memory_manager, node
+from numacore.kubelet import memory_manager, memory_start, node
 from numacore.kubelet.checkpoint import restore_memory
 from numacore.kubelet.errors import EndError, StartError
 from numacore.kubelet.machine import Machine
-from numacore.kubelet.memory_manager import Difference
+from numacore.kubelet.memory_start import Difference
 from numacore.kubelet.node import State, StateFiles
 from numacore.kubelet.pod import Pod
 from numacore.kubelet.settings import Settings
@@ -91,6 +91,6 @@ def _memory_differences(settings: Settings, machine: Machine, files: StateFiles)
         if policy is None or not state.nodes:
             return ()
         expected = policy.expected(state, settings.enabled("PodLevelResourceManagers"))
-        return tuple(memory_manager.differences(state.nodes, expected))
+        return tuple(memory_start.differences(state.nodes, expected))
     except EndError:
         return ()

@@ -38,6 +38,7 @@ _GATES: dict[str, tuple[tuple[int, bool], ...]] = {
     "PodLevelResources": ((32, False), (34, True)),
     "PodLevelResourceManagers": ((36, False),),
     "PodLevelResourcesFixKubeletQOSClass": ((37, True),),
+    "InPlacePodVerticalScalingExclusiveCPUs": ((32, False),),
 }
 """Default by the minor version since which it holds (kubelet 1.37, features/kube_features.go)."""
 

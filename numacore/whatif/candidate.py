@@ -20,7 +20,7 @@ from numacore.kubelet import cpu_manager, machine, memory_manager, node, resourc
 from numacore.kubelet.cpu_manager import CpuState
 from numacore.kubelet.device_manager import DeviceState
 from numacore.kubelet.errors import HangError, PanicError, StartError, UnsupportedError
-from numacore.kubelet.memory_manager import MemoryState, MemoryTable, NodeState
+from numacore.kubelet.memory_state import MemoryState, MemoryTable, NodeState
 from numacore.kubelet.pod import Container, Pod
 from numacore.quantity import QuantityError
 from numacore.volcano.topology import Cpu, Numatopology

@@ -11,7 +11,7 @@ from numacore.kubelet import checkpoint, node
 from numacore.kubelet.checkpoint import CheckpointError, CpuText, MemoryCheckpoint
 from numacore.kubelet.cpu_manager import CpuState
 from numacore.kubelet.errors import StartError
-from numacore.kubelet.memory_manager import MemoryTable, NodeState
+from numacore.kubelet.memory_state import MemoryTable, NodeState
 from numacore.kubelet.settings import Settings
 from numacore.kubeletstate import CpuManagerState, MemoryManagerState
 from numacore.kubeletstate import MemoryTable as ReportedTable
