@@ -11,7 +11,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 ADDRESS ?=
 
-UNIT_TESTS = $(filter-out tests/services tests/browser,$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/.)))))
+UNIT_TESTS = $(filter-out tests/services tests/browser tests/oracle,$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/.)))))
 OURS = numacore numaagent numasim numaweb monitoring policies
 
 say = printf '\033[1m== %s\033[0m\n' "$(1)"
@@ -99,7 +99,7 @@ services:
 .PHONY: test
 test: env assets messages services ## everything that a commit must pass
 	@failed=
-	for part in lint test-unit test-services test-browser; do
+	for part in lint test-unit test-oracle test-services test-browser; do
 		$(MAKE) $$part || failed="$$failed $$part"
 	done
 	[ -z "$$failed" ] || { $(call say,Failed:$$failed); exit 1; }

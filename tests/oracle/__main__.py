@@ -18,6 +18,7 @@ from tests.oracle.comparison import Case, Difference
 
 FOUND = Path(__file__).parent / "found"
 CHUNK = 2000
+SHRINK_SECONDS = 60.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,7 +69,11 @@ def shrink(difference: Difference, binary: Path) -> Difference:
             theirs = [answer for answer in (oracle.ask(case), oracle.ask(case)) if answer is not None]
             return comparison.difference(case, theirs, ours)
 
+        deadline = time.monotonic() + SHRINK_SECONDS
+
         def same(case: Case) -> bool:
+            if time.monotonic() > deadline:
+                return False
             found = ask(case)
             return found is not None and comparison.kind(found) == comparison.kind(difference)
 
