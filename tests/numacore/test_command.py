@@ -72,3 +72,37 @@ def test_judge_says_of_which_kubelets_it_knows_from_documents_only() -> None:
 def test_judge_refuses_versions_that_it_does_not_know(version: str) -> None:
     done = command("judge", "--kubelet", version)
     assert (done.returncode, "is not a version from 1.21 to 1.37" in done.stderr) == (2, True)
+
+
+QUESTION = {
+    "ID": "one",
+    "File": "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncpuManagerpolicy: static\ntopologyManagerPolicy: Restricted\n",
+    "DropIns": [{"Name": "10.yaml", "Text": ""}],
+    "Machine": KUBELET_CASE["Machine"],
+}
+
+
+def test_check_tells_findings_and_the_kubelets_words() -> None:
+    done = command("check", "--kubelet", "1.37", lines=f"{json.dumps(QUESTION)}\n{json.dumps({'File': 1})}\n")
+    (answer,) = map(json.loads, done.stdout.splitlines())
+    assert (answer["id"], answer["starts"]) == ("one", False)
+    assert [each["reason"]["code"] for each in answer["findings"]] == ["wrong-case", "not-conf", "value-case"]
+    assert answer["words"] == [
+        "invalid configuration: topologyManagerPolicy (--topology-manager-policy) "
+        '"Restricted" must be one of: ["none" "best-effort" "restricted" "single-numa-node"]'
+    ]
+    assert done.stderr.startswith("line 2: ")
+    assert done.returncode == 1
+
+
+def test_check_joins_the_restart_on_state_files() -> None:
+    files = {"CPU": '{"policyName":"static","defaultCpuSet":"0-1","checksum":0}'}
+    asked = {
+        "File": QUESTION["File"].replace("Restricted", "none"),
+        "Machine": QUESTION["Machine"],
+        "State": files,
+    }
+    done = command("check", "--kubelet", "1.36", lines=json.dumps(asked))
+    answer = json.loads(done.stdout)
+    assert answer["restart"]["survives"] is False
+    assert "differs from state checkpoint policy" in answer["words"][0]

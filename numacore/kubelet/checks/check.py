@@ -64,7 +64,7 @@ def check(sources: Sources, machine: Machine | None = None, found: Running | Non
     assembly = assemble(sources)
     findings = list(assembly.findings)
     if assembly.fields is None:
-        return Checked(tuple(findings), None, None)
+        return Checked(_in_order(findings), None, None)
     fields, minor = assembly.fields, sources.minor
     findings += _broken(validation.validate(fields, minor), "validate", assembly.origin, minor)
     if _stopped(findings):

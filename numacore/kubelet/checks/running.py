@@ -179,6 +179,10 @@ def settings(fields: Mapping[str, Any], minor: int, machine: Machine | None) -> 
         signal: text.rstrip("%") + "%" if text.endswith("%") else text
         for signal, text in (fields.get("evictionHard") or {}).items()
     }
+    asked["reservedMemory"] = [
+        {"numaNode": each.get("numaNode", 0), "limits": each.get("limits") or {}}
+        for each in fields.get("reservedMemory") or ()
+    ]
     asked["featureGates"] = gates.in_force(fields.get("featureGates", {}), minor)
     if minor >= ROUNDED_SINCE:
         for name in ("kubeReserved", "systemReserved"):

@@ -27,6 +27,7 @@ def traps(
     for severity, field, words, reason, remedy in (
         *_eviction(fields, origin),
         *_without_policy(fields),
+        *_without_node(fields),
         *_reserved_cpus(fields, machine),
         *_alignment(fields),
         *_options(fields),
@@ -37,7 +38,7 @@ def traps(
             severity=severity,
             stage=stage,
             field=field,
-            where=origin.get(field.partition(".")[0], ""),
+            where=origin.get(field.partition(".")[0].partition("[")[0], ""),
             words=words,
             reason=reason,
             remedy=remedy,
@@ -75,6 +76,13 @@ def _without_policy(fields: Mapping[str, Any]) -> Iterator[_Trap]:
             yield _idle("topologyManagerScope", "topologyManagerPolicy")
     if fields["memoryManagerPolicy"] == "None" and fields.get("reservedMemory"):
         yield _idle("reservedMemory", "memoryManagerPolicy")
+
+
+def _without_node(fields: Mapping[str, Any]) -> Iterator[_Trap]:
+    """A number that is not there is 0 to Go."""
+    for at, entry in enumerate(fields.get("reservedMemory") or ()):
+        if "numaNode" not in entry:
+            yield "silent", f"reservedMemory[{at}].numaNode", "", Reason("numa-missing"), Reason("give-numa")
 
 
 def _idle(field: str, policy: str) -> _Trap:

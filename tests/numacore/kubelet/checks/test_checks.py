@@ -187,6 +187,14 @@ def test_a_misspelt_field_is_told_what_it_probably_means() -> None:
     finding = the(checked("reservedMemory:\n- {numanode: 0, limits: {}}\n"), "wrong-case")
     assert (finding.field, finding.remedy.values) == ("reservedMemory[0].numanode", {"field": "numaNode"})
     assert finding.words == 'unknown field "reservedMemory[0].numanode"'
+    assert the(checked("reservedMemory:\n- {numanode: 0, limits: {}}\n"), "numa-missing").severity == "silent"
+
+
+def test_a_field_before_its_time_is_passed_over() -> None:
+    found = checked(STATIC + 'cpuManagerPolicyOptions: {full-pcpus-only: "true"}\n', minor=21)
+    assert the(found, "field-too-new").reason.values == {"since": "1.22"}
+    assert found.settings is not None
+    assert found.settings.cpu_manager_policy_options == {}
 
 
 def test_settings_of_a_good_file_are_the_managers() -> None:
@@ -281,7 +289,7 @@ def test_older_versions_say_that_they_come_from_documents() -> None:
 
 
 MATURITY: list[tuple[str, int, str | None]] = [
-    ("full-pcpus-only", 21, "option-unknown"), ("full-pcpus-only", 23, None), ("align-by-socket", 37, "option-gate"), ("strict-cpu-reservation", 32, "option-gate"),
+    ("align-by-socket", 24, "option-unknown"), ("full-pcpus-only", 23, None), ("align-by-socket", 37, "option-gate"), ("strict-cpu-reservation", 32, "option-gate"),
     ("strict-cpu-reservation", 33, None), ("prefer-align-cpus-by-uncorecache", 33, "option-gate"), ("prefer-align-cpus-by-uncorecache", 34, None),
     ("distribute-cpus-across-cores", 30, "option-unknown"),
 ]  # fmt: skip

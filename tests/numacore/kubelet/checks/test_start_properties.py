@@ -31,7 +31,7 @@ FIELDS = st.fixed_dictionaries(
         "topologyManagerPolicyOptions": st.dictionaries(
             st.sampled_from(["prefer-closest-numa-nodes", "max-allowable-numa-nodes"]), st.sampled_from(["true", "8", "x", "16"]), min_size=1
         ),
-        "reservedSystemCPUs": st.sampled_from(["0", "0-1", "0,8", "4-7"]),
+        "reservedSystemCPUs": st.sampled_from(["0", "0-1", "0,4", "4-7"]),
         "kubeReserved": st.dictionaries(st.sampled_from(["cpu", "memory"]), AMOUNTS, min_size=1),
         "evictionHard": st.sampled_from([{}, {"memory.available": "100Mi"}, {"memory.available": "10%"}]),
         "reservedMemory": st.lists(
@@ -43,7 +43,7 @@ FIELDS = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(fields=FIELDS, minor=st.sampled_from([34, 35, 36, 37]), nodes=st.sampled_from([1, 2, 9]))
 def test_the_checks_and_the_managers_agree(fields: dict[str, Any], minor: int, nodes: int) -> None:
     on = machine(nodes, cores=4)
@@ -76,7 +76,7 @@ def by_hand(fields: dict[str, Any], minor: int, memory: int) -> Settings:
     cpus = fields.get("reservedSystemCPUs", "")
     kube = dict(fields.get("kubeReserved", {}))
     if cpus:
-        kube["cpu"] = {"0": "1", "0-1": "2", "0,8": "2", "4-7": "4"}[cpus]
+        kube["cpu"] = {"0": "1", "0-1": "2", "0,4": "2", "4-7": "4"}[cpus]
     bytes_of = {
         "0": 0,
         "500m": 0.5,
