@@ -7,15 +7,27 @@ Kubelet 1.37, cm/cpumanager/state/checkpoint.go and state_checkpoint.go, cm/memo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from numacore import kubeletstate
-from numacore.hints import nodes_of
+from numacore.kubelet.checksums import (
+    DATA_SINCE,
+    CheckpointError,
+    CpuCheckpoint,
+    CpuText,
+    MemoryCheckpoint,
+    cpu_checksum,
+    cpu_dump,
+    fnv1a,
+    go_map,
+    memory_checksum,
+    sorted_entries,
+)
 from numacore.kubelet.cpu_manager import CpuState
-from numacore.kubelet.cpus import CpuListError, parse, shown
+from numacore.kubelet.cpus import shown
 from numacore.kubelet.errors import StartError
 from numacore.kubelet.memory_state import Blocks, MemoryState, MemoryTable, NodeState
 from numacore.kubelet.settings import Settings
@@ -26,61 +38,12 @@ CPU_FILE = "cpu_manager_state"
 MEMORY_FILE = "memory_manager_state"
 CORRUPTED = "checkpoint is corrupted"
 
-_DATA_SINCE = 37
-"""Minor version that keeps the content as text in `data` with a checksum of its own."""
 _PODS_SINCE = 36
 """Minor version that may keep pod-level allocations."""
 
 Table = dict[str, Any]
 Containers = Mapping[str, tuple[str, str]]
 """Pod uid and container name by the runtime's container id."""
-
-
-class CheckpointError(Exception):
-    """A state file that this kubelet cannot use, in its words where they are known."""
-
-
-class CpuCheckpoint(msgspec.Struct, frozen=True):
-    """Content of `cpu_manager_state`. Sets of CPUs are integers with a bit per CPU."""
-
-    policy: str
-    default: int = 0
-    entries: dict[str, dict[str, int]] = {}
-    pods: dict[str, int] = {}
-
-
-class CpuText(msgspec.Struct, frozen=True):
-    """The same as the file says it; the checksum goes over this."""
-
-    policy: str
-    default: str = ""
-    entries: dict[str, dict[str, str]] = {}
-    pods: dict[str, str] = {}
-
-    def parsed(self, minor: int) -> CpuCheckpoint:
-        """Raises CheckpointError."""
-        word = "CPU" if minor >= _DATA_SINCE else "cpu"
-        return CpuCheckpoint(
-            self.policy,
-            _cpus(self.default, f'default {word} set "{self.default}"'),
-            {
-                uid: {
-                    name: _cpus(cpus, f'cpuset "{cpus}" for container "{name}" in pod "{uid}"')
-                    for name, cpus in inside.items()
-                }
-                for uid, inside in self.entries.items()
-            },
-            {uid: _cpus(cpus, f'cpuset "{cpus}" of pod "{uid}"') for uid, cpus in self.pods.items()},
-        )
-
-
-class MemoryCheckpoint(msgspec.Struct, frozen=True):
-    """Content of `memory_manager_state`."""
-
-    policy: str
-    nodes: dict[int, NodeState] = {}
-    entries: dict[str, dict[str, Blocks]] = {}
-    pods: dict[str, Blocks] = {}
 
 
 # What a kubelet finds at its start
@@ -145,13 +108,13 @@ def read_cpu(text: str, settings: Settings, containers: Containers | None = None
 
 def _cpu_text(text: str, settings: Settings, containers: Containers) -> CpuText:
     table = _table(text)
-    if settings.minor >= _DATA_SINCE and (table.get("data") or table.get("datachecksum")):
+    if settings.minor >= DATA_SINCE and (table.get("data") or table.get("datachecksum")):
         return _cpu_content(_data(table, "v4", "cpu"))
-    if settings.minor < _DATA_SINCE and all(isinstance(each, str) for each in _entries(table).values()):
+    if settings.minor < DATA_SINCE and all(isinstance(each, str) for each in _entries(table).values()):
         return _first_cpu_form(table, containers)
     found = _cpu_content(table)
     checksum = _checksum(table)
-    with_pods = settings.minor >= _DATA_SINCE or _keeps_pods(settings)
+    with_pods = settings.minor >= DATA_SINCE or _keeps_pods(settings)
     if with_pods and checksum == cpu_checksum(found, with_pods=True):
         return found
     if checksum not in (0, cpu_checksum(found)):
@@ -163,7 +126,7 @@ def _first_cpu_form(table: Table, containers: Containers) -> CpuText:
     """The form before 1.18, and any without containers: entries by the runtime's container ids."""
     by_id = _entries(table)
     plain = _cpu_content(table | {"entries": {}})
-    dumped = _cpu_dump(plain, f"(map[string]string){_go_map(dict(sorted(by_id.items())))}")
+    dumped = cpu_dump(plain, f"(map[string]string){go_map(dict(sorted(by_id.items())))}")
     if _checksum(table) not in (0, fnv1a(dumped)) and (by_id or _checksum(table) != cpu_checksum(plain)):
         raise CheckpointError(CORRUPTED)
     entries: dict[str, dict[str, str]] = {}
@@ -181,14 +144,14 @@ def _first_cpu_form(table: Table, containers: Containers) -> CpuText:
 def read_memory(text: str, settings: Settings) -> MemoryCheckpoint:
     """`memory_manager_state` as a kubelet of this version reads it. Raises CheckpointError."""
     table = _table(text)
-    if settings.minor >= _DATA_SINCE and (table.get("data") or table.get("datachecksum")):
+    if settings.minor >= DATA_SINCE and (table.get("data") or table.get("datachecksum")):
         return _memory_content(_data(table, "v3", "memory"))
     found = _memory_content(table)
     checksum = _checksum(table)
     sums = [memory_checksum(found)]
-    if settings.minor >= _DATA_SINCE or _keeps_pods(settings):
+    if settings.minor >= DATA_SINCE or _keeps_pods(settings):
         sums.append(memory_checksum(found, with_pods=True))
-    if checksum not in sums and not (checksum == 0 and settings.minor >= _DATA_SINCE):
+    if checksum not in sums and not (checksum == 0 and settings.minor >= DATA_SINCE):
         raise CheckpointError(CORRUPTED)
     return found if checksum == sums[-1] else msgspec.structs.replace(found, pods={})
 
@@ -245,13 +208,6 @@ def _cpu_content(table: Table) -> CpuText:
         return msgspec.convert(body, CpuText)
     except msgspec.ValidationError as error:
         raise CheckpointError(f"the file does not say what such files say: {error}") from None
-
-
-def _cpus(text: str, what: str) -> int:
-    try:
-        return parse(text)
-    except CpuListError as error:
-        raise CheckpointError(f"could not parse {what}: {error}") from None
 
 
 class _TableForm(msgspec.Struct):
@@ -312,7 +268,7 @@ def write_cpu(state: CpuState, settings: Settings) -> str:
     kept = CpuText(
         settings.cpu_manager_policy,
         shown(state.default),
-        _sorted(
+        sorted_entries(
             {uid: {name: shown(c) for name, c in each.items()} for uid, each in state.assignments.items()}
         ),
         dict(sorted((uid, shown(cpus)) for uid, cpus in state.pods.items())),
@@ -324,13 +280,13 @@ def write_cpu(state: CpuState, settings: Settings) -> str:
     pods = {"podEntries": {uid: {"cpuSet": cpus} for uid, cpus in kept.pods.items()}}
     extra = (pods if with_pods and kept.pods else {}) | _baselines(kept, settings)
     return _written(
-        body, extra, settings, cpu_checksum(kept, with_pods=with_pods and settings.minor < _DATA_SINCE)
+        body, extra, settings, cpu_checksum(kept, with_pods=with_pods and settings.minor < DATA_SINCE)
     )
 
 
 def _baselines(kept: CpuText, settings: Settings) -> Table:
     """What containers had when admitted, before any resize in place (kubelet 1.37, cpumanager/state `ContainerCPUBaselines`)."""
-    if settings.minor < _DATA_SINCE or not settings.enabled("InPlacePodVerticalScalingExclusiveCPUs"):
+    if settings.minor < DATA_SINCE or not settings.enabled("InPlacePodVerticalScalingExclusiveCPUs"):
         return {}
     entries = {
         uid: {name: {"baseline": cpus} for name, cpus in each.items()} for uid, each in kept.entries.items()
@@ -356,7 +312,7 @@ def write_memory(state: MemoryState, settings: Settings) -> str:
     pods = {"podEntries": {uid: _pod_form(blocks) for uid, blocks in sorted(kept.pods.items())}}
     extra = pods if with_pods and kept.pods else {}
     return _written(
-        body, extra, settings, memory_checksum(kept, with_pods=with_pods and settings.minor < _DATA_SINCE)
+        body, extra, settings, memory_checksum(kept, with_pods=with_pods and settings.minor < DATA_SINCE)
     )
 
 
@@ -366,7 +322,7 @@ def _by_text(entry: tuple[int, NodeState]) -> str:
 
 
 def _written(body: Table, pods: Table, settings: Settings, checksum: int) -> str:
-    if settings.minor < _DATA_SINCE:
+    if settings.minor < DATA_SINCE:
         return _json(body | pods | {"checksum": checksum})
     data = _json(body | pods)
     return _json(body | {"checksum": checksum, "data": data, "dataChecksum": fnv1a(f"(string){data}")})
@@ -376,10 +332,6 @@ def _json(value: Table) -> str:
     """As Go writes it: compact, with <, > and & escaped."""
     text = msgspec.json.encode(value).decode()
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _sorted(entries: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    return {uid: dict(sorted(inside.items())) for uid, inside in sorted(entries.items())}
 
 
 def _node_form(node: NodeState) -> Table:
@@ -405,91 +357,6 @@ def _pod_form(blocks: Blocks) -> Table:
 
 def _block_forms(blocks: Blocks) -> list[Table]:
     return [{"numaAffinity": list(each.numa), "type": each.kind, "size": each.size} for each in blocks]
-
-
-# Checksums
-
-
-def fnv1a(text: str) -> int:
-    """32-bit FNV-1a."""
-    value = 0x811C9DC5
-    for byte in text.encode():
-        value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
-    return value
-
-
-def cpu_checksum(kept: CpuText, *, with_pods: bool = False) -> int:
-    """Of form 2, or of form 3 with the pods' own CPUs."""
-    entries = f"(map[string]map[string]string){_go_map(_sorted(kept.entries))}"
-    pods = ""
-    if with_pods:
-        dumped = {uid: _cpuset_dump(parse(cpus)) for uid, cpus in sorted(kept.pods.items())}
-        pods = f" PodEntries:(state.PodCPUAssignments){_go_map(dumped)}"
-    return fnv1a(_cpu_dump(kept, entries + pods))
-
-
-def _cpu_dump(kept: CpuText, entries: str) -> str:
-    return (
-        f"(*state.CPUManagerCheckpoint){{PolicyName:(string){kept.policy} DefaultCPUSet:(string){kept.default} "
-        f"Entries:{entries} Checksum:(checksum.Checksum)0}}"
-    )
-
-
-def _cpuset_dump(cpus: int) -> str:
-    members = " ".join(f"{cpu}:{{}}" for cpu in nodes_of(cpus))
-    return f"{{CPUSet:(cpuset.CPUSet){{elems:(map[int]struct {{}})map[{members}]}}}}"
-
-
-def memory_checksum(kept: MemoryCheckpoint, *, with_pods: bool = False) -> int:
-    """Of form 1, or of form 2 with the pods' own memory. Blocks count in the order in which they stand."""
-    nodes = _go_map({str(node): _node_dump(each) for node, each in sorted(kept.nodes.items())})
-    entries = _go_map(
-        {
-            uid: {name: _block_dumps(blocks) for name, blocks in sorted(inside.items())}
-            for uid, inside in sorted(kept.entries.items())
-        }
-    )
-    pods = ""
-    if with_pods:
-        dumped = {
-            uid: f"{{MemoryBlocks:([]state.Block){_block_dumps(blocks)}}}"
-            for uid, blocks in sorted(kept.pods.items())
-        }
-        pods = f" PodEntries:(state.PodMemoryAssignments){_go_map(dumped)}"
-    return fnv1a(
-        f"(*state.MemoryManagerCheckpoint){{PolicyName:(string){kept.policy} MachineState:(state.NUMANodeMap){nodes} "
-        f"Entries:(state.ContainerMemoryAssignments){entries}{pods} Checksum:(checksum.Checksum)0}}"
-    )
-
-
-def _go_map(value: Mapping[str, Any] | str) -> str:
-    if isinstance(value, str):
-        return value
-    return "map[" + " ".join(f"{key}:{_go_map(inner)}" for key, inner in value.items()) + "]"
-
-
-def _node_dump(node: NodeState) -> str:
-    tables = {
-        kind: f"<*>{{TotalMemSize:(uint64){each.total} SystemReserved:(uint64){each.system_reserved} "
-        f"Allocatable:(uint64){each.allocatable} Reserved:(uint64){each.reserved} Free:(uint64){each.free}}}"
-        for kind, each in sorted(node.memory.items())
-    }
-    return (
-        f"<*>{{NumberOfAssignments:(int){node.assignments} "
-        f"MemoryMap:(map[v1.ResourceName]*state.MemoryTable){_go_map(tables)} Cells:([]int)[{_ints(node.cells)}]}}"
-    )
-
-
-def _block_dumps(blocks: Blocks) -> str:
-    dumped = (
-        f"{{NUMAAffinity:([]int)[{_ints(each.numa)}] Type:(v1.ResourceName){each.kind} Size:(uint64){each.size}}}"
-        for each in blocks
-    )
-    return f"[{' '.join(dumped)}]"
-
-
-def _ints(values: Iterable[int]) -> str:
-    return " ".join(map(str, values))
 
 
 # What the agent on a node read of the same files

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from numacore.cpuset import CpuSet
-from numacore.kubelet import checkpoint, node
-from numacore.kubelet.checkpoint import CheckpointError, CpuText, MemoryCheckpoint
+from numacore.kubelet import checkpoint, checksums, node
+from numacore.kubelet.checksums import CheckpointError, CpuText, MemoryCheckpoint
 from numacore.kubelet.cpu_manager import CpuState
 from numacore.kubelet.errors import StartError
 from numacore.kubelet.memory_state import MemoryTable, NodeState
@@ -40,12 +40,12 @@ def kubelet(minor: int, cpu: str = "static", memory: str = "Static", **gates: bo
     ],
 )
 def test_a_cpu_state_has_the_checksum_that_kubelets_wrote(content: CpuText, checksum: int) -> None:
-    assert checkpoint.cpu_checksum(content) == checksum
+    assert checksums.cpu_checksum(content) == checksum
 
 
 def test_pod_level_cpus_count_in_the_checksum_of_1_36() -> None:
     content = CpuText("static", "0-1", {"u": {"c": "2-3", "a": "4"}}, {"u": "2-4,10"})
-    assert checkpoint.cpu_checksum(content, with_pods=True) == 3779302432
+    assert checksums.cpu_checksum(content, with_pods=True) == 3779302432
 
 
 ONE_BLOCK = (MemoryBlock("memory", 512, (0,)),)
@@ -71,7 +71,7 @@ TINY_BLOCK = (MemoryBlock("memory", 2, (0,)),)
 def test_a_memory_state_has_the_checksum_that_kubelets_wrote(
     content: MemoryCheckpoint, with_pods: bool, checksum: int
 ) -> None:
-    assert checkpoint.memory_checksum(content, with_pods=with_pods) == checksum
+    assert checksums.memory_checksum(content, with_pods=with_pods) == checksum
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_memory_state_has_the_checksum_that_kubelets_wrote(
     ],
 )
 def test_content_kept_as_text_has_the_checksum_that_kubelets_wrote(data: str, checksum: int) -> None:
-    assert checkpoint.fnv1a(f"(string){data}") == checksum
+    assert checksums.fnv1a(f"(string){data}") == checksum
 
 
 def written(entries: dict[str, str], checksum: int) -> str:
