@@ -30,6 +30,7 @@ METADATA = frozenset(
     )
 )
 """Where clouds hand out the machine's own credentials to whoever asks from inside."""
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 LONGEST = 500
 HOST = re.compile(r"^[A-Za-z0-9._-]{1,253}$")
 PORTS = {"http": 80, "https": 443}
@@ -93,16 +94,24 @@ def pick(
 
 def forbidden(text: str, use: Use, allowed: frozenset[str] = frozenset()) -> str:
     """Why this IP address may not be asked; "" = it may. `allowed`: addresses that an administrator let through."""
-    address = ipaddress.ip_address(text.partition("%")[0])
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-        address = address.ipv4_mapped
+    address = reached(ipaddress.ip_address(text.partition("%")[0]))
     if address in METADATA or address.is_link_local:
         return f"{address} is a link-local or cloud metadata address, which numaweb never asks"
-    if address.is_multicast or address.is_unspecified or address.is_reserved:
+    # Python counts ::1 as reserved, for all of ::/8 is.
+    if address.is_multicast or address.is_unspecified or (address.is_reserved and not address.is_loopback):
         return f"{address} is no address of one host"
     if use == "prometheus" and address.is_loopback and str(address) not in allowed:
         return f"{address} is numaweb's own machine: list it in NUMAWEB_PROMETHEUS_ALLOW to ask there"
     return ""
+
+
+def reached(address: IP) -> IP:
+    """Whom one really speaks to: IPv4 inside IPv6 (mapped, NAT64 of RFC 6052, 6to4 of RFC 3056) is that IPv4 host."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour or address
 
 
 def is_literal(host: str) -> bool:

@@ -55,6 +55,13 @@ def test_it_refuses_to_read(url: str) -> None:
             "100.100.100.200",
         ),
         *("fd00:ec2::254", "0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255"),
+        *(
+            "64:ff9b::169.254.169.254",
+            "2002:a9fe:a9fe::1",
+            "::169.254.169.254",
+            "64:ff9b::",
+            "::ffff:0.0.0.0",
+        ),
     ],
 )
 @pytest.mark.parametrize("use", ["exporter", "prometheus"])
@@ -63,18 +70,24 @@ def test_it_never_asks(ip: str, use: address.Use) -> None:
 
 
 @pytest.mark.parametrize(
-    "ip", ["10.1.2.3", "192.168.0.1", "172.16.0.9", "fd12:3456::1", "8.8.8.8", "2600::1"]
+    "ip",
+    ["10.1.2.3", "192.168.0.1", "172.16.0.9", "fd12:3456::1", "8.8.8.8", "2600::1", "64:ff9b::10.1.2.3"],
 )
 @pytest.mark.parametrize("use", ["exporter", "prometheus"])
 def test_it_may_ask(ip: str, use: address.Use) -> None:
     assert address.forbidden(ip, use) == ""
 
 
-def test_it_asks_exporters_on_the_own_machine_and_prometheus_there_only_if_allowed() -> None:
-    assert address.forbidden("127.0.0.1", "exporter") == ""
-    assert "NUMAWEB_PROMETHEUS_ALLOW" in address.forbidden("127.0.0.1", "prometheus")
-    assert address.forbidden("127.0.0.1", "prometheus", frozenset({"127.0.0.1"})) == ""
-    assert address.forbidden("::1", "prometheus")
+@pytest.mark.parametrize("ip", ["127.0.0.1", "127.0.0.53", "::1"])
+def test_it_asks_exporters_on_the_own_machine_and_prometheus_there_only_if_allowed(ip: str) -> None:
+    assert address.forbidden(ip, "exporter") == ""
+    assert "NUMAWEB_PROMETHEUS_ALLOW" in address.forbidden(ip, "prometheus")
+    assert address.forbidden(ip, "prometheus", frozenset({ip})) == ""
+
+
+@pytest.mark.parametrize("ip", ["::ffff:127.0.0.1", "64:ff9b::127.0.0.1", "2002:7f00:1::1"])
+def test_another_way_of_writing_the_own_machine_is_no_way_around(ip: str) -> None:
+    assert "NUMAWEB_PROMETHEUS_ALLOW" in address.forbidden(ip, "prometheus")
 
 
 def test_it_refuses_a_name_if_any_of_its_addresses_is_forbidden() -> None:
