@@ -14,7 +14,7 @@ from numacore import hints
 from numacore.hints import IMPOSSIBLE, Hints
 from numacore.kubelet import resource
 from numacore.kubelet.choices import Choices
-from numacore.kubelet.errors import AllocationError
+from numacore.kubelet.errors import NIL_POINTER, AllocationError, PanicError
 from numacore.kubelet.machine import Machine
 from numacore.kubelet.offers import Offer
 from numacore.kubelet.pod import Container, Pod
@@ -152,12 +152,17 @@ class DeviceManager(msgspec.Struct, frozen=True):
         """`generateDeviceTopologyHints`: NUMA nodes that touch every reusable device and enough others.
 
         A device that is available and reusable counts twice, as in the kubelet.
+
+        Raises:
+            PanicError: a device that the pod holds is not in the plugin's report any more; the kubelet looks up its NUMA nodes.
         """
+        if (available | reusable) - devices.keys():
+            raise PanicError(NIL_POINTER)
         nodes = self._nodes(devices)
         masks = hints.subsets(nodes)
-        fixed = [devices[each].mask for each in reusable if each in devices and devices[each].numa]
+        fixed = [devices[each].mask for each in reusable if devices[each].numa]
         totals = _touching(nodes, [each.mask for each in devices.values()])
-        free = _touching(nodes, [devices[each].mask for each in available if each in devices] + fixed)
+        free = _touching(nodes, [devices[each].mask for each in available] + fixed)
         fewest = min(
             (
                 mask.bit_count()
