@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import api, collector, exporter, judging, live, page, results, scale, store
+from benchmarks import api, collector, exporter, judging, live, page, plan, results, scale, store
 from benchmarks.outcome import NotRun, Outcome, table
 
 BENCHES: dict[str, Callable[[], list[Outcome]]] = {
@@ -24,6 +24,7 @@ BENCHES: dict[str, Callable[[], list[Outcome]]] = {
     "store": store.run,
     "api": api.run,
     "judging": judging.run,
+    "plan": plan.run,
 }
 RESULTS = Path(__file__).with_name("results.md")
 

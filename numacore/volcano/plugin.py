@@ -134,7 +134,7 @@ def _not_enforced(pod: Pod, node: Numatopology | None) -> Skipped:
 
 def predicate(pod: Pod, node: Numatopology) -> tuple[Outcome, ...]:
     """Containers in order, each on what the one before left; every outcome that may be, the meant one first."""
-    index = Index(node.cpus)
+    index = topology.index_of(node.cpus)
     branches: list[tuple[Step, ...]] = [()]
     for container in pod.containers:
         grown: dict[tuple[tuple[bool, CpuSet], ...], tuple[Step, ...]] = {}

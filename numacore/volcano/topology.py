@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 
 import msgspec
@@ -80,6 +80,16 @@ class Index:
     def nodes_of(self, cpus: int) -> int:
         """How many NUMA nodes a set of CPUs touches."""
         return sum(1 for node in self.numa.values() if node & cpus)
+
+
+def index_of(cpus: Mapping[int, Cpu]) -> Index:
+    """The index of a node's CPUs; equal machines share one."""
+    return _index(tuple(cpus.items()))
+
+
+@lru_cache(maxsize=64)
+def _index(cpus: tuple[tuple[int, Cpu], ...]) -> Index:
+    return Index(dict(cpus))
 
 
 def union(sets: Iterable[int]) -> int:

@@ -185,7 +185,7 @@ def row_of(group: Group, answer: NodeAnswer) -> Row:
         volcano=answer.volcano,
         counted=judging.numa_count(answer),
         disagreement=answer.disagreement,
-        policies=_policies(group, candidate) if answer.shortage is None else {},
+        policies=_policies(group, candidate, first) if answer.shortage is None else {},
         unknown_requests=max((each.unknown for each in candidate.room.values()), default=0),
     )
 
@@ -225,11 +225,15 @@ def numa_of(candidate: Candidate, verdict: Verdict) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _policies(group: Group, candidate: Candidate) -> dict[str, State]:
+def _policies(group: Group, candidate: Candidate, first: Verdict | None) -> dict[str, State]:
     """The state under each policy, in the node's own scope."""
     assert candidate.kubelet is not None
-    scope = candidate.kubelet.settings.topology_manager_scope
-    found = {
-        policy: judging.under(group, candidate.kubelet, policy=policy, scope=scope) for policy in POLICIES
-    }
-    return {policy: state_of(None, each.verdict) for policy, each in found.items()}
+    settings = candidate.kubelet.settings
+    found: dict[str, State] = {}
+    for policy in POLICIES:
+        verdict = first
+        if policy != settings.topology_manager_policy:
+            scope = settings.topology_manager_scope
+            verdict = judging.under(group, candidate.kubelet, policy=policy, scope=scope).verdict
+        found[policy] = state_of(None, verdict)
+    return found
