@@ -98,7 +98,7 @@ def test_check_tells_findings_and_the_kubelets_words() -> None:
 def test_check_joins_the_restart_on_state_files() -> None:
     files = {"CPU": '{"policyName":"static","defaultCpuSet":"0-1","checksum":0}'}
     asked = {
-        "File": QUESTION["File"].replace("Restricted", "none"),
+        "File": str(QUESTION["File"]).replace("Restricted", "none"),
         "Machine": QUESTION["Machine"],
         "State": files,
     }

@@ -106,7 +106,7 @@ class _Assembler:
             return None
         if not self._folder_known():
             return None
-        set_by_flags = flags.fields(given)
+        set_by_flags = flags.fields(given, self.minor)
         self.flag_gates = set_by_flags.get("featureGates", {})
         if not self._gates_taken(self.flag_gates, "gates", ""):
             return None

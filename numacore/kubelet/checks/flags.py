@@ -70,7 +70,7 @@ def parse(arguments: Sequence[str], minor: int) -> tuple[Given, ...]:
             rest.append(word)
         else:
             found.append(_long(word[2:], queue, minor) if word.startswith("--") else _short(word, queue))
-            _set(fields, found[-1])
+            _set(fields, found[-1], minor)
     if rest:
         raise FlagError("", f"unknown command {rest[0]}")
     return tuple(found)
@@ -109,15 +109,15 @@ def _short(word: str, queue: list[str]) -> Given:
     raise FlagError(letter, f"unknown shorthand flag: {quoted(letter).replace(chr(34), chr(39))} in {word}")
 
 
-def fields(given: Sequence[Given]) -> dict[str, Any]:
+def fields(given: Sequence[Given], minor: int) -> dict[str, Any]:
     """What flags set, by field."""
     found: dict[str, Any] = {}
     for each in given:
-        _set(found, each)
+        _set(found, each, minor)
     return found
 
 
-def _set(found: dict[str, Any], given: Given) -> None:
+def _set(found: dict[str, Any], given: Given, minor: int) -> None:
     field = FIELD_OF.get(given.name)
     if field is None:
         return
@@ -128,9 +128,22 @@ def _set(found: dict[str, Any], given: Given) -> None:
     try:
         read(found, field, given.text)
     except ValueError as error:
+        words = _as_before(str(error)) if minor < SPELT_RIGHT_SINCE else str(error)
         raise FlagError(
-            given.name, f"invalid argument {quoted(given.text)} for {quoted('--' + given.name)} flag: {error}"
+            given.name, f"invalid argument {quoted(given.text)} for {quoted('--' + given.name)} flag: {words}"
         ) from None
+
+
+SPELT_RIGHT_SINCE = 35
+"""Minor version since which the words about --reserved-memory are spelt as they are here."""
+
+
+def _as_before(words: str) -> str:
+    words = re.sub(r"^(failed to convert the NUMA node ID, )expected", r"\1exptected", words)
+    words = re.sub(r"^(the reserved limit has .*type=)quantity", r"\1quantatity", words)
+    return re.sub(
+        r"^failed to parse the quantity: ", "failed to parse the quantatity, expected quantatity, got ", words
+    )
 
 
 def _pairs(text: str, separator: str, of: str) -> dict[str, str]:

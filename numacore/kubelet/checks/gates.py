@@ -13,8 +13,6 @@ from numacore.kubelet.checks.tables import DEPENDENCIES, GATES
 from numacore.kubelet.settings import PROVEN
 
 ALL = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
-DEPENDENCIES_SINCE = 35
-"""Minor version since which gates are checked against the gates that they need."""
 
 
 class Gate(msgspec.Struct, frozen=True):
@@ -46,7 +44,7 @@ def known_since(name: str) -> int:
     return since or (max(history[0][0], 1) if history else 0)
 
 
-FORMER = {"CPUManager": 33, "TopologyManager": 34, "MemoryManager": 35, "DynamicKubeletConfig": 26}
+FORMER = {"CPUManager": 33, "TopologyManager": 34, "DynamicKubeletConfig": 26}
 """Gates that were dropped before the oldest version in the tables, by the minor version (from documents)."""
 
 
@@ -89,12 +87,10 @@ def refusals(asked: Mapping[str, bool], minor: int) -> dict[str, str]:
 
 
 def _unmet(asked: Mapping[str, bool], minor: int) -> dict[str, str]:
-    if minor < DEPENDENCIES_SINCE:
-        return {}
     force = in_force(asked, minor)
     off = {name for name, on in force.items() if not on}
     found: dict[str, str] = {}
-    for name, needs in DEPENDENCIES.items():
+    for name, needs in DEPENDENCIES.get(minor, {}).items():
         if not enabled(name, asked, minor):
             continue
         lacking = [

@@ -184,13 +184,20 @@ def settings(fields: Mapping[str, Any], minor: int, machine: Machine | None) -> 
         for each in fields.get("reservedMemory") or ()
     ]
     asked["featureGates"] = gates.in_force(fields.get("featureGates", {}), minor)
-    if minor >= ROUNDED_SINCE:
-        for name in ("kubeReserved", "systemReserved"):
-            asked[name] = {
-                kind: _rounded(size) if kind == resource.CPU else size
-                for kind, size in (fields.get(name) or {}).items()
-            }
+    for name in ("kubeReserved", "systemReserved"):
+        asked[name] = dict(
+            _amounts(fields.get(name) or {}, minor, listed=bool(fields.get("reservedSystemCPUs")))
+        )
     return managers.of_configuration(asked, minor, machine.memory if machine else 0)
+
+
+def _amounts(amounts: Mapping[str, str], minor: int, *, listed: bool) -> Iterator[tuple[str, str]]:
+    """CPUs by list take the place of amounts, which then are not even read."""
+    for kind, size in amounts.items():
+        if kind != resource.CPU:
+            yield kind, size
+        elif not listed:
+            yield kind, _rounded(size) if minor >= ROUNDED_SINCE else size
 
 
 def _rounded(size: str) -> str:

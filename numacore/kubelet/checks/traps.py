@@ -17,6 +17,8 @@ from numacore.kubelet.machine import Machine
 from numacore.kubelet.options import FULL_PCPUS_ONLY, MAX_ALLOWABLE_NODES
 from numacore.kubelet.settings import PROVEN
 
+WARNING_SINCE = 36
+"""Minor version since which the kubelet's words about gates that end begin with "Warning"."""
 _EMPTY: Mapping[str, Any] = {}
 
 
@@ -175,10 +177,13 @@ def _gates(fields: Mapping[str, Any], minor: int) -> Iterator[_Trap]:
         gate = gates.find(name, minor)
         if gate and gate.stage in ("GA", "DEPRECATED"):
             stage = "GA" if gate.stage == "GA" else "deprecated"
+            value = "true" if fields["featureGates"][name] else "false"
             yield (
                 "warning",
                 f"featureGates.{name}",
-                f"Warning: setting {stage} feature gate. It will be removed in a future release.",
+                f"Warning: setting {stage} feature gate. It will be removed in a future release."
+                if minor >= WARNING_SINCE
+                else f"Setting {stage} feature gate {name}={value}. It will be removed in a future release.",
                 Reason("gate-ending", {"gate": name}),
                 Reason("remove-gate", {"gate": name}),
             )

@@ -19,7 +19,7 @@ BOOLEANS = st.sampled_from(["true", "false", "1", "maybe"])
 CPU_OPTIONS = ["full-pcpus-only", "distribute-cpus-across-numa", "align-by-socket", "distribute-cpus-across-cores", "strict-cpu-reservation",
                "prefer-align-cpus-by-uncorecache", "nonsense"]  # fmt: skip
 AMOUNTS = st.sampled_from(["0", "500m", "1", "1Gi", "100Mi", "1124Mi", "1.5Gi"])
-FIELDS = st.fixed_dictionaries(
+FIELDS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
         "cpuManagerPolicy": st.sampled_from(["none", "static", "Static"]),
         "memoryManagerPolicy": st.sampled_from(["None", "Static", "static"]),
@@ -36,7 +36,7 @@ FIELDS = st.fixed_dictionaries(
         "evictionHard": st.sampled_from([{}, {"memory.available": "100Mi"}, {"memory.available": "10%"}]),
         "reservedMemory": st.lists(
             st.fixed_dictionaries({"numaNode": st.integers(0, 2), "limits": st.just({"memory": "1124Mi"}) | st.just({"hugepages-2Mi": "2Mi"})}),
-            min_size=1, max_size=2, unique_by=lambda each: (each["numaNode"], *each["limits"]),
+            min_size=1, max_size=2, unique_by=lambda each: (each["numaNode"], str(each["limits"])),
         ),
         "featureGates": st.dictionaries(st.sampled_from(["CPUManagerPolicyAlphaOptions", "CPUManagerPolicyBetaOptions"]), st.booleans(), min_size=1),
     },
