@@ -108,6 +108,10 @@ test: env assets messages services ## everything that a commit must pass
 test-unit: env messages ## tests that need no service, in under a minute
 	@$(BIN)/python -m pytest $(UNIT_TESTS)
 
+.PHONY: test-oracle
+test-oracle: env ## the engine beside the kubelet's own managers, a Go program (its first build takes minutes)
+	@$(BIN)/python -m pytest tests/oracle
+
 .PHONY: test-services
 test-services: env messages services ## tests on real PostgreSQL, Redis, Celery and Prometheus
 	@$(BIN)/python -m pytest tests/services
@@ -125,6 +129,7 @@ bench: env assets messages services ## load and speed as ratios, takes minutes
 .PHONY: fuzz
 fuzz: env ## fresh random cases for the core, the parsers and the agent's readers, takes minutes
 	@$(BIN)/python -m pytest tests/numacore tests/numaagent --hypothesis-profile=fuzz --timeout=900
+	$(BIN)/python -m tests.oracle --cases 5000
 
 .PHONY: screenshots
 screenshots: env assets messages services ## the pictures in docs/screenshots
