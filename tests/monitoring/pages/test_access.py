@@ -25,6 +25,7 @@ PAGES = [
     "/c/east/nodes/solo/",
     "/c/east/nodes/silent/",
     "/c/east/nodes/silent/?tab=containers",
+    "/c/east/planner/",
     "/clusters/",
     "/search/?q=node",
 ]
