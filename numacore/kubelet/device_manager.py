@@ -54,10 +54,19 @@ class DeviceState(msgspec.Struct):
     pods: dict[str, dict[str, dict[str, Held]]] = {}
     """By pod, container and resource."""
     reusable: dict[str, dict[str, Ids]] = {}
+    written: dict[str, dict[str, dict[str, Held]]] | None = None
+    """`pods` as the manager's own file has them, which is written when devices are given or reported, not when pods go. None = the same."""
 
     def copied(self) -> DeviceState:
         """A copy that may change on its own."""
-        return DeviceState(dict(self.registered), dict(self.allocated), dict(self.pods), dict(self.reusable))
+        return DeviceState(
+            dict(self.registered), dict(self.allocated), dict(self.pods), dict(self.reusable), self.written
+        )
+
+    def restarted(self) -> DeviceState:
+        """What a kubelet finds in the file when it starts again, its plugins registered anew."""
+        pods = dict(self.pods if self.written is None else self.written)
+        return DeviceState(dict(self.registered), _held_by(pods), pods)
 
     def of(self, uid: str, container: str, name: str) -> Ids | None:
         held = self.pods.get(uid, {}).get(container, {}).get(name)
@@ -81,6 +90,7 @@ class DeviceState(msgspec.Struct):
         """Plugins report anew; resources that the report does not name stay."""
         for name, devices in report.items():
             self.registered[name] = {each.id: each for each in devices}
+            self.written = dict(self.pods)
 
     def forget_all_but(self, active: Iterable[str]) -> None:
         """`UpdateAllocatedDevices`: what gone pods held is free again."""
@@ -88,11 +98,7 @@ class DeviceState(msgspec.Struct):
         if not gone:
             return
         self.pods = {uid: held for uid, held in self.pods.items() if uid not in gone}
-        self.allocated = {}
-        for held in self.pods.values():
-            for resources in held.values():
-                for name, devices in resources.items():
-                    self.allocated[name] = self.allocated.get(name, NO_IDS).union(devices)
+        self.allocated = _held_by(self.pods)
 
     def hold(self, uid: str, container: str, name: str, ids: Ids) -> None:
         """Gives devices to a container."""
@@ -101,6 +107,16 @@ class DeviceState(msgspec.Struct):
         }
         held = self.pods.get(uid, {})
         self.pods[uid] = held | {container: held.get(container, {}) | {name: taken}}
+
+
+def _held_by(pods: Mapping[str, Mapping[str, Mapping[str, Held]]]) -> dict[str, Ids]:
+    """All devices of these pods by resource (`podDevices.devices`)."""
+    found: dict[str, Ids] = {}
+    for held in pods.values():
+        for resources in held.values():
+            for name, devices in resources.items():
+                found[name] = found.get(name, NO_IDS).union(devices)
+    return found
 
 
 class DeviceManager(msgspec.Struct, frozen=True):
@@ -191,12 +207,16 @@ class DeviceManager(msgspec.Struct, frozen=True):
         """`Allocate`: changes the state. Raises AllocationError. The order of resources is open."""
         state.reusable = {pod.uid: dict(state.reusable.get(pod.uid, {}))}
         waiting = sorted(name for name in container.limits if state.managed(name))
+        given = False
         while waiting:
             name = waiting.pop(choices.pick(len(waiting)))
             number = resource.parse(container.limits[name]).value
             taken = self._devices_to_allocate(state, pod, container, name, number, affinity, choices)
             if taken:
                 state.hold(pod.uid, container.name, name, taken)
+                given = True
+        if given:
+            state.written = dict(state.pods)
         ends = any(each.name == container.name and not each.sidecar for each in pod.init)
         reusable = state.reusable[pod.uid]
         for name, devices in state.pods.get(pod.uid, {}).get(container.name, {}).items():

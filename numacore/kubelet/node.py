@@ -140,9 +140,7 @@ def state_files(node: Node) -> StateFiles:
 def restart(node: Node, settings: Settings | None = None, machine: Machine | None = None) -> Node:
     """Stops the kubelet and starts it again on its files, with the pods that it knows and devices registered anew, perhaps with
     other settings or on a changed machine. Raises as `start`."""
-    devices = node.state.devices.copied()
-    devices.reusable = {}
-    known = State(CpuState(), MemoryState(), devices, node.state.pods)
+    known = State(CpuState(), MemoryState(), node.state.devices.restarted(), node.state.pods)
     return start(settings or node.settings, machine or node.machine, known, state_files(node))
 
 

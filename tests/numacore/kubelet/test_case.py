@@ -136,3 +136,22 @@ def test_more_ways_than_are_gone_through_are_told() -> None:
     answer = judged(*steps, Config=config, Devices=gpus(*([at % 2] for at in range(12))))
     assert answer["open_unfinished"]
     assert "open_unfinished" not in judged(steps[0], Config=config, Devices=gpus([0], [1]))
+
+
+def test_devices_of_a_refused_pod_come_back_with_a_restart() -> None:
+    """The device manager writes its file when it gives devices, not when it takes them back."""
+    config = CONFIG | {"TopologyPolicy": "none"}
+    one, too_many = asked("100m", gpu="1"), asked("100m", gpu="9")
+    containers = [
+        {"Name": name, "Requests": each, "Limits": each} for name, each in (("a", one), ("b", too_many))
+    ]
+    refused = {"Admit": {"UID": "p", "Containers": containers}}
+    answer = judged(refused, {"Restart": {}}, admit("q", one), Config=config, Devices=gpus([0], [0]))
+    first, _, other = answer["steps"]
+    assert first["devices"] == {"a": {"example.com/gpu": [[0]]}}
+    assert other["admit"]
+    again = judged(
+        refused, admit("q", asked("100m")), {"Restart": {}}, refused, Config=config, Devices=gpus([0], [1])
+    )
+    held = {json.dumps(each["steps"][3]["devices"]) for each in (again, *again["open"])}
+    assert held == {json.dumps({"a": {"example.com/gpu": [[at]]}}) for at in (0, 1)}
