@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from urllib.parse import urlencode
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -20,6 +21,14 @@ from tests.servers import ROOT, Server
 FOLDER = ROOT / "docs" / "screenshots"
 SETTLE_SECONDS = 60
 """So long it runs before the first picture: history begins to show."""
+PLANNED = """apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: inference}
+spec:
+  tasks:
+  - {name: worker, replicas: 3, topologyPolicy: single-numa-node,
+     template: {spec: {containers: [{name: main, resources: {limits: {cpu: 8, memory: 16Gi}}}]}}}
+"""
 PLACES = {
     "overview": "/c/simulated/",
     "monitoring": "/c/simulated/monitoring/",
@@ -29,6 +38,7 @@ PLACES = {
     "distances": f"/c/simulated/nodes/{NODE}/?tab=distances",
     "history": f"/c/simulated/nodes/{NODE}/?tab=history&range=10m",
     "containers": "/c/simulated/containers/?crossing=true",
+    "planner": f"/c/simulated/planner/?{urlencode({'m': PLANNED})}",
     "this-machine": "/c/this-machine/",
     "sign-in": "/accounts/login/",
 }
