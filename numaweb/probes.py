@@ -106,4 +106,11 @@ class Probes:
         probe = PROBES.get(request.path_info)
         if probe is None or request.method not in ("GET", "HEAD"):
             return self.get_response(request)
-        return probe(request)
+        return guarded(probe(request))
+
+
+def guarded(response: HttpResponse) -> HttpResponse:
+    """What the middleware after this one gives to every other answer, as far as it means something to a machine."""
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "no-store"  # yesterday's health out of a cache would be a lie
+    return response

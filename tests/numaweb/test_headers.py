@@ -31,6 +31,19 @@ def test_it_protects_every_page(client: Client, db: None) -> None:
     assert "no-store" in page["Cache-Control"]
 
 
+@pytest.mark.parametrize(
+    ("path", "host", "status"), [("/accounts/login", "testserver", 301), ("/accounts/login/", "a b<c>", 400)]
+)
+def test_it_protects_the_answers_that_come_before_any_view(
+    client: Client, db: None, path: str, host: str, status: int
+) -> None:
+    answer = client.get(path, headers={"host": host})
+    assert answer.status_code == status
+    assert answer["X-Frame-Options"] == "DENY"
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert "frame-ancestors 'none'" in answer["Content-Security-Policy"]
+
+
 def test_plain_http_promises_no_tls(client: Client, db: None) -> None:
     page = client.get("/accounts/login/")
     assert "Strict-Transport-Security" not in page

@@ -18,6 +18,13 @@ def test_it_lives(nobody: Client) -> None:
     assert nobody.get("/healthz").json() == {"status": "ok"}
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/version", "/metrics"])
+def test_no_cache_keeps_an_answer_and_no_browser_guesses_its_type(nobody: Client, path: str) -> None:
+    answer = nobody.get(path)
+    assert answer["Cache-Control"] == "no-store"
+    assert answer["X-Content-Type-Options"] == "nosniff"
+
+
 def test_it_is_ready_and_names_each_part(nobody: Client) -> None:
     answer = nobody.get("/readyz")
     assert answer.status_code == 200
