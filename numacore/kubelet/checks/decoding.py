@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from math import inf, isfinite
 from typing import Any
 
 import msgspec
@@ -109,6 +110,10 @@ class _Reader:
     def value(self, given: Any, kind: str, path: str) -> Any:
         """The value as the field's type; None for what it does not take, or null."""
         if given is None:
+            return None
+        if isinstance(given, float) and not isfinite(given):
+            sign = {inf: "+Inf", -inf: "-Inf"}.get(given, "NaN")
+            self.faults.append(TypeFault(path, f"json: unsupported value: {sign}", given, "number", True))
             return None
         wanted, _, go_type = FIELDS[kind][0].partition(" ")
         match wanted:

@@ -66,7 +66,7 @@ class _Loader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml
 
 def read(text: str) -> Document:
     """Never raises: what cannot be read is a document with a fault."""
-    if len(text.encode()) > MAX_BYTES:
+    if len(text.encode(errors="replace")) > MAX_BYTES:
         return Document(fault=f"more than {MAX_BYTES} bytes")
     if text.lstrip().startswith("{"):
         return _json(text)

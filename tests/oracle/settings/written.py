@@ -66,6 +66,7 @@ WRITTEN: tuple[Case, ...] = (
     _file("no-eviction", "evictionHard: {}\n"),
     _file("eviction-unknown", 'evictionHard: {memory.free: "500Mi"}\n'),
     _file("eviction-number", "evictionHard: {memory.available: 500}\n"),
+    _file("endless", "maxPods: .inf\n"),
     _file("duration-without-unit", 'cpuManagerReconcilePeriod: "10"\n'),
     _file("throttling-off", "memoryThrottlingFactor: 0.8\nfeatureGates: {MemoryQoS: false}\n"),
     _file("tiered-without-gate", "memoryReservationPolicy: TieredReservation\nfeatureGates: {MemoryQoS: false}\n"),

@@ -66,4 +66,5 @@ def test_no_text_is_too_much() -> None:
     )
     assert "values" in read(laughs).fault
     assert "nested" in read("a: " + "[" * (MAX_DEPTH + 5) + "]" * (MAX_DEPTH + 5)).fault
+    assert "nested" in read("a: &a [*a]\n").fault
     assert "bytes" in read("#" * (MAX_BYTES + 1)).fault
