@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -234,8 +234,13 @@ def dec_hook(kind: type, value: object) -> object:
     if kind is CpuSet:
         if not isinstance(value, str):
             raise CpuSetTypeError(f"expected a list of ids such as '0-3,8', got {type(value).__name__}")
-        return CpuSet.parse(value)
+        # Most containers of a node name the same few sets; a long list is not worth keeping.
+        return _parsed(value) if len(value) <= _SHORT else CpuSet.parse(value)
     raise NotImplementedError(f"no JSON form for {kind.__name__}")
+
+
+_SHORT = 200
+_parsed = lru_cache(maxsize=4096)(CpuSet.parse)
 
 
 class CpuSetTypeError(ValueError):
