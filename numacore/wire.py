@@ -1,6 +1,6 @@
 """The only contract between a node and the web side: `/v1/snapshot` as JSON.
 
-A snapshot has sections. Each carries the hash of its content; a caller names the hashes that it has
+A snapshot has sections. Each carries the hash of its content (`content_hash` of its bytes); a caller names the hashes that it has
 (`GET /v1/snapshot?have=machine:HASH,containers:HASH`) and a section that it has comes without data. Unknown fields and
 sections are ignored, so that a version and its neighbour understand each other both ways.
 """

@@ -23,6 +23,7 @@ Fault = Literal[
     "invalid-utf8",
     "wrong-version",
     "bad-section",
+    "bad-use",
     "duplicate-identity",
     "clock-skew",
     "counter-reset",
@@ -30,7 +31,7 @@ Fault = Literal[
 """black-hole: takes the connection and says nothing. slow: answers after `SLOW` seconds. slow-loris: a byte at a time.
 huge-body: 100 MB with their length. endless-chunked: never stops. gzip-bomb: 1 GiB of blanks in a megabyte. truncated: ends
 before the announced length. error: status 500. redirect: sends the caller to a link-local address. invalid-json,
-invalid-utf8: rubbish. wrong-version: of the wire format. bad-section: a distance matrix of the wrong size.
+invalid-utf8: rubbish. wrong-version: of the wire format. bad-section: a distance matrix of the wrong size. bad-use: CPU time below 0 of a container.
 duplicate-identity: says that it is the first node. clock-skew: its clock is a year off. counter-reset: its CPU counters
 start anew every few answers."""
 FAULTS: tuple[Fault, ...] = get_args(Fault)
@@ -94,6 +95,7 @@ _SPOILERS: dict[Fault | None, Callable[[bytes], bytes]] = {
     "invalid-utf8": lambda body: body.replace(b'"node":"', b'"node":"\xff\xfe', 1),
     "wrong-version": lambda body: body.replace(b'"version":1', b'"version":99', 1),
     "bad-section": lambda body: body.replace(b'"distances":[10', b'"distances":[10,10', 1),
+    "bad-use": lambda body: body.replace(b'"cpu_time":[', b'"cpu_time":[-1,', 1),
 }
 
 

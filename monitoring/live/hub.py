@@ -26,6 +26,7 @@ from monitoring.live import guard, payloads
 from monitoring.live.bus import CellsNews, News, NodeNews, bus
 from monitoring.live.mailbox import Mailbox
 from monitoring.live.topics import NodeTopic, OverviewTopic, Topic
+from numacore.wire import WireError
 
 log = structlog.get_logger(__name__)
 
@@ -275,7 +276,9 @@ def _read_node(node: int) -> payloads.NodeTick | None:
     with contextlib.suppress(StoreError):
         _watch([node])
     state = store.get(node)
-    return payloads.node_tick(state) if state is not None else None
+    with contextlib.suppress(WireError):  # told as a failure when the node's report is made
+        return payloads.node_tick(state) if state is not None else None
+    return None
 
 
 def _watch(nodes: list[int]) -> None:

@@ -64,6 +64,10 @@ def node_state(cluster: Cluster, name: str, now: datetime) -> NodeState:
         facts = state.facts() if state else None
     except hot.StoreError as error:
         return _stored(node, endpoint, now, ("store-unreachable", str(error)))
+    except (
+        wire.WireError
+    ) as error:  # sections that are read only when somebody asks; its exporter counts as failing
+        return _stored(node, endpoint, now, ("endpoint-failing", str(error)))
     if state is None or facts is None:
         return _stored(node, endpoint, now, None)
     return _live(node, endpoint, state, facts, now)

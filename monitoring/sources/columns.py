@@ -90,9 +90,9 @@ def least(numbers: Numbers) -> int:
 
 
 def _numbers(raw: msgspec.Raw, count: int, column: str) -> Numbers:
-    """A JSON array of whole numbers."""
+    """A JSON array of whole numbers, none below 0."""
     text = bytes(raw)
-    if text.translate(None, b"0123456789-, \t\r\n") != b"[]":
+    if text.translate(None, b"0123456789, \t\r\n") != b"[]":
         raise WireError(f"section usage: expected whole numbers - at `$.cpu.{column}`")
     found = np.fromstring(text[1:-1], np.int64, sep=",") if count else np.zeros(0, np.int64)
     if len(found) != count:

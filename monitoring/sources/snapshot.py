@@ -18,18 +18,18 @@ from monitoring.sources import columns
 from monitoring.sources.columns import CpuColumns, Places, Reading
 from numacore import wire
 from numacore.kubeletstate import Kubelet
-from numacore.topology import Attributes, Topology, dec_hook
+from numacore.topology import Amount, Attributes, Id, Topology, content_hash, dec_hook
 from numacore.wire import WireError
 
 
 class _Counters(msgspec.Struct, gc=False):
-    other_node: int | None = None
+    other_node: Amount | None = None
 
 
 class _Memory(msgspec.Struct, gc=False):
-    used: int | None = None
-    free: int | None = None
-    file: int | None = None
+    used: Amount | None = None
+    free: Amount | None = None
+    file: Amount | None = None
     counters: _Counters | None = None
 
 
@@ -39,7 +39,7 @@ _UNKNOWN = _Memory()
 class _Usage(msgspec.Struct, gc=False):
     containers_of: str
     cpu: CpuColumns | None = None
-    memory: dict[int, _Memory] = {}
+    memory: dict[Id, _Memory] = {}
 
 
 class _UsageSection(msgspec.Struct, gc=False):
@@ -71,6 +71,8 @@ class _MachineParts(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Envelope)
 _machine_decoder = msgspec.json.Decoder(_MachineParts, dec_hook=dec_hook)
 NAME = re.compile(r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$")
+MOST = 2**63 - 1
+"""Largest sum that databases and arrays hold; each number of an answer is checked against it where it is read."""
 LARGE = (wire.MACHINE, wire.KUBELET, wire.CONTAINERS)
 KINDS: dict[str, type] = {wire.MACHINE: wire.Machine, wire.KUBELET: Kubelet, wire.CONTAINERS: wire.Containers}
 
@@ -144,10 +146,11 @@ class Known:
             section: wire.Section | None = getattr(sections, name)
             if section is not None and section.data is not None:
                 data = bytes(section.data)
-                found[name] = (
-                    data,
-                    _machine(data) if name == wire.MACHINE else wire.decode_section(KINDS[name], data),
-                )
+                value = _machine(data) if name == wire.MACHINE else wire.decode_section(KINDS[name], data)
+                # What is made of a section is kept by its hash, for all nodes: nobody may lend its hash to another.
+                if section.hash != content_hash(data):
+                    raise WireError(f"section {name} has a hash that is not that of its content")
+                found[name] = (data, value)
             elif section is not None and section.hash != self.have.get(name):
                 raise WireError(f"section {name} has a hash that nobody asked for and no content")
         return found
@@ -156,6 +159,10 @@ class Known:
         if usage is None or machine is None:
             return None
         cpu, memory = usage.cpu, usage.memory
+        if sum(each.used or 0 for each in memory.values()) > MOST:
+            raise WireError(
+                "section usage cannot be read: more memory than a machine can have - at `$.memory`"
+            )
         times = None if cpu is None else self._places_of(machine.topology, cpu.cpus).arranged(cpu)
         remote = [
             each.counters.other_node if (each := memory.get(numa)) and each.counters else None
@@ -254,6 +261,9 @@ def _machine(data: bytes) -> wire.Machine:
         parts = _machine_decoder.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
         raise WireError(f"section machine cannot be read: {error}") from error
+    if sum(size or 0 for size in parts.attributes.memory.values()) > MOST:
+        text = "more memory than a machine can have - at `$.attributes.memory`"
+        raise WireError(f"section machine cannot be read: {text}")
     digest = hashlib.sha256(bytes(parts.topology)).digest()
     topology = _topologies.get(digest)
     if topology is None:

@@ -78,6 +78,7 @@ SICK: list[tuple[Fault, str]] = [
     ("invalid-utf8", "check-exporter-version"),
     ("wrong-version", "check-exporter-version"),
     ("bad-section", "check-exporter-version"),
+    ("bad-use", "check-exporter-version"),
 ]
 
 
@@ -96,6 +97,25 @@ def test_it_tells_each_fault_with_its_remedy_and_goes_on_with_the_others(quick: 
     attention = selectors.overview(cluster, now()).attention
     assert sum(1 for each in attention if each.code == "endpoint-failing") == len(SICK)
     assert hot.store().counts()["collections_failed:check-network"] >= 3
+
+
+def test_a_node_whose_figures_cannot_be_read_is_shown_as_failing_and_stays_so(quick: Settings) -> None:
+    told: list[str] = []
+    with exporters.fleet(2, faults={1: "bad-use"}) as fleet:
+        cluster = known(fleet.urls)
+        endpoint = Endpoint.objects.filter(url=fleet.urls[1])
+
+        def failing() -> bool:
+            told.extend(endpoint.values_list("state", flat=True))
+            return endpoint.filter(failures__gte=3).exists() and reported(1)
+
+        collect_until(failing)
+    assert "ok" not in told[told.index("failing") :]
+    state = selectors.node_state(cluster, "node-00001", now())
+    assert (state.live, state.cause) == (False, "endpoint-failing")
+    assert "cpu_time" in state.cause_text
+    assert state.facts.topology.cpus
+    assert selectors.node_state(cluster, "node-00000", now()).live
 
 
 def test_it_keeps_the_rhythm_of_sound_nodes_beside_black_holes(quick: Settings) -> None:

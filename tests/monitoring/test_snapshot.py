@@ -227,6 +227,32 @@ def spoiled(change: Any) -> bytes:
             lambda a: a["sections"]["machine"]["data"]["topology"]["nodes"][0].update(distances=[10]),
             "distances",
         ),
+        (lambda a: a["sections"]["usage"]["data"]["cpu"].update(busy=[-1] * 8), "whole numbers"),
+        (lambda a: a["sections"]["usage"]["data"]["memory"]["0"].update(used=-1), ">= 0"),
+        (
+            lambda a: a["sections"]["usage"]["data"]["memory"]["0"].update(free=2**63),
+            "<= 9223372036854775807",
+        ),
+        (
+            lambda a: a["sections"]["usage"]["data"]["memory"]["0"]["counters"].update(other_node=10**30),
+            "other_node",
+        ),
+        (lambda a: a["sections"]["usage"]["data"].update(memory={"70000": {"used": 1}}), "65535"),
+        (
+            lambda a: [a["sections"]["usage"]["data"]["memory"][i].update(used=2**62) for i in "09"],
+            "more memory than",
+        ),
+        (
+            lambda a: a["sections"]["machine"]["data"].update(
+                attributes={"memory": {"0": 2**62, "4": 2**62}}
+            ),
+            "more memory than",
+        ),
+        (lambda a: a["sections"]["machine"].update(hash="0" * 32), "not that of its content"),
+        (
+            lambda a: a["sections"]["containers"].update(data={"containers": [{"id": "another"}]}),
+            "not that of its content",
+        ),
         (lambda a: a["sections"]["containers"].pop("data"), "no content"),
         (lambda a: a["sections"]["containers"].update(data={"containers": [{"id": 5}]}), "containers"),
     ],

@@ -60,6 +60,8 @@ class Poller:
         self.report_due = True
         self.reported_hashes: dict[str, str] = {}
         """Of the sections that its last report was made of."""
+        self.unreadable = False
+        """No report could be made of what it told last. It fails until one can, though its answers come and parse."""
         self.kept = -1e9
         """When the hot store got its newest state, loop time."""
         self._failed_since = 0
@@ -127,17 +129,28 @@ class Poller:
             return None, SourceError(failures.GARBLED, str(error)[:400])
 
     def _accept(self, told: Round) -> None:
+        self.latest = told
+        if told.changed or self.unreadable:
+            self.report_due = True
+        if not self.unreadable:
+            self._works()
+        self._owner.answered(self, told)
+
+    def _works(self) -> None:
         self._turned |= self.failing
         self.failing, self.failures, self.error = False, 0, None
-        self.latest = told
-        if told.changed:
-            self.report_due = True
-        self._owner.answered(self, told)
 
     def garbled(self, error: SourceError) -> None:
         """What it told turned out to be unreadable when a report was made of it."""
         self.known.have.clear()
+        self.unreadable = True
         self._reject(error)
+
+    def readable(self) -> None:
+        """A report was made of what it told."""
+        if self.unreadable:
+            self.unreadable = False
+            self._works()
 
     def _reject(self, error: SourceError) -> None:
         self._turned |= not self.failing

@@ -246,6 +246,7 @@ class Shift:
         by_node = {poller.node: poller for poller in drafts}
         for told in outcome.reported:
             if (owner := by_node.get(told.node)) is not None:
+                owner.readable()
                 owner.reported_hashes = drafts[owner].state.hashes
                 self._roster.reported(owner, told.pinned, told.pinned_shares, told.crossing)
         for node, cause in outcome.unreadable.items():
