@@ -88,15 +88,16 @@ def refusals(asked: Mapping[str, bool], minor: int) -> dict[str, str]:
 
 def _unmet(asked: Mapping[str, bool], minor: int) -> dict[str, str]:
     force = in_force(asked, minor)
-    off = {name for name, on in force.items() if not on}
+
+    def on(name: str) -> bool | None:
+        """None = this version does not know it."""
+        gate = find(name, minor)
+        return force.get(name, gate.on if gate else None)
+
     found: dict[str, str] = {}
     for name, needs in DEPENDENCIES.get(minor, {}).items():
-        if not enabled(name, asked, minor):
-            continue
-        lacking = [
-            need for need in needs if need in off or (find(need, minor) and not enabled(need, asked, minor))
-        ]
-        if lacking:
+        lacking = [need for need in needs if on(need) is False]
+        if lacking and on(name):
             found[name] = (
                 f"{name} is enabled, but depends on features that are disabled: [{' '.join(lacking)}]"
             )

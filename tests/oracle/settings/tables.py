@@ -168,7 +168,7 @@ def _short(kind: str) -> str:
     return first if first == rest else kind
 
 
-def _table(name: str, annotation: str, meaning: str, rows: Iterable[tuple[str, Any]]) -> list[str]:
+def _table(name: str, annotation: str, meaning: str, rows: Iterable[tuple[Any, Any]]) -> list[str]:
     body = [f"    {_quoted(key)}: {_quoted(value)}," for key, value in rows]
     return [f"{name}: {annotation} = {{", *body, "}  # fmt: skip", f'"""{meaning}"""', ""]
 
