@@ -318,3 +318,11 @@ async def test_it_tells_when_the_list_of_nodes_changed(hub: Hub, cluster: Cluste
     live.bus().publish(live.InventoryNews(cluster.pk))
     await text(browser, "inventory-changed")
     await browser.leave()
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/ws/", "/ws/c/lab/", "/ws/c/lab/nodes/a/b/", "/ws/c/lab/overview", "/\0"]
+)
+async def test_no_other_address_opens_or_fails(client: Client, path: str) -> None:
+    stranger = socket(None, path)
+    assert await stranger.connect() is False

@@ -14,7 +14,7 @@ from monitoring.models import Cluster
 from monitoring.selectors import planning
 from monitoring.selectors.planning import Plan, Question
 from monitoring.sources import manifest
-from numacore import lint
+from numacore import lint, report
 from numacore.cpuset import CpuSet
 from tests.monitoring import planned
 from tests.monitoring.pages import seeds
@@ -120,7 +120,7 @@ def test_a_node_that_changed_is_judged_anew(cluster: Cluster) -> None:
     assert states(plan(cluster, planned.job("5"), names=("wide",))) == {"wide": "admitted"}
     row = cluster.nodes.get(name="wide")
     facts = planned.facts(topologyManagerPolicy="single-numa-node")
-    seeds.live(row, facts, seeds.report.node_report(facts), timezone.now().timestamp())
+    seeds.live(row, facts, report.node_report(facts), timezone.now().timestamp())
     assert states(plan(cluster, planned.job("5"), names=("wide",))) == {"wide": "refused"}
 
 

@@ -253,6 +253,7 @@ def spoiled(change: Any) -> bytes:
             lambda a: a["sections"]["containers"].update(data={"containers": [{"id": "another"}]}),
             "not that of its content",
         ),
+        (lambda a: a["exporter"].update(version="a\0b"), "NUL character"),
         (lambda a: a["sections"]["containers"].pop("data"), "no content"),
         (lambda a: a["sections"]["containers"].update(data={"containers": [{"id": 5}]}), "containers"),
     ],
@@ -274,3 +275,14 @@ def test_it_refuses_what_is_too_large_or_too_deep() -> None:
         Known().take(b" " * (wire.MAX_BYTES + 1), 1.0)
     with pytest.raises(wire.WireError):
         Known().take(b"[" * 100_000, 1.0)
+
+
+def test_what_it_has_taken_it_can_tell_whatever_else_the_answer_holds() -> None:
+    def strange(answer: Any) -> None:
+        answer["sections"].update(later={"of": ["another", "version"]}, more=5)
+
+    known = Known()
+    known.take(spoiled(strange), 5.0)
+    usage = known.usage_section()
+    assert usage is not None
+    assert wire.decode_section(Usage, usage) == Node().usage()

@@ -39,8 +39,16 @@ def paths(lab: Lab) -> list[str]:
 
 
 def statuses(client: Client, lab: Lab, **headers: str) -> set[int]:
+    return {read(client, path, headers) for path in paths(lab)}
+
+
+def read(client: Client, path: str, headers: dict[str, str]) -> int:
+    """Questions that are too long for an address are asked by POST; they change nothing."""
+    if path.endswith(("/plan/", "/lint/")):
+        body = {"manifest": {"kind": "Pod", "spec": {"containers": [{"name": "web"}]}}}
+        return client.post(path, body, content_type="application/json", headers=headers).status_code
     query = {f"{ROOT}search/": "?q=worker"}
-    return {client.get(path + query.get(path, ""), headers=headers).status_code for path in paths(lab)}
+    return client.get(path + query.get(path, ""), headers=headers).status_code
 
 
 def test_a_stranger_and_nobody_read_nothing(client: Client, as_stranger: Client, lab: Lab) -> None:

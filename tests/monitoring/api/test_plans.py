@@ -141,7 +141,7 @@ def test_the_linter_says_what_is_wrong_and_where(cluster: Cluster, as_viewer: Cl
 
 def test_it_speaks_the_callers_language(cluster: Cluster, as_viewer: Client) -> None:
     headers = {"Accept-Language": "zh-hans"}
-    (group,) = post(as_viewer, f"{EAST}plan/", {"manifest": planned.job()}, **headers)["groups"]
+    (group,) = post(as_viewer, f"{EAST}plan/", {"manifest": planned.job()}, 200, **headers)["groups"]
     assert group["summary"].startswith("4 个节点中有 2 个会接纳它。")
 
 
