@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 
 import msgspec
 
@@ -23,6 +24,7 @@ from numacore.kubelet.errors import HangError, PanicError, StartError, Unsupport
 from numacore.kubelet.memory_state import MemoryState, MemoryTable, NodeState
 from numacore.kubelet.pod import Container, Pod
 from numacore.quantity import QuantityError
+from numacore.topology import Topology
 from numacore.volcano.topology import Cpu, Numatopology
 
 _VERSION = re.compile(r"v?1\.(\d+)")
@@ -204,14 +206,33 @@ def numatopology(facts: Facts, wanted: settings.Settings) -> Numatopology:
     return Numatopology(
         cpu_manager=wanted.cpu_manager_policy,
         topology_manager=wanted.topology_manager_policy,
-        cpus={
-            each.id: Cpu(each.numa, each.socket or 0, each.core or 0)
-            for each in facts.topology.cpus
-            if each.numa is not None and each.id in online
-        },
+        cpus=_raw_cpus(_Known(facts.topology)),
         allocatable=online - type(online).of_bits(owned),
         reserved=_reserved_amount(facts),
     )
+
+
+class _Known:
+    """A topology that is told apart by its hash, which it keeps: its 384 CPUs are not compared each time."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+
+    def __hash__(self) -> int:
+        return hash(self.topology.hash)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and self.topology.hash == other.topology.hash
+
+
+@lru_cache(maxsize=64)
+def _raw_cpus(known: _Known) -> dict[int, Cpu]:
+    """Where each online CPU lies, as the resource-exporter writes it; equal machines share one table."""
+    return {
+        each.id: Cpu(each.numa, each.socket or 0, each.core or 0)
+        for each in known.topology.cpus
+        if each.numa is not None and each.online
+    }
 
 
 def _reserved_amount(facts: Facts) -> Fraction | None:
