@@ -127,16 +127,25 @@ def encode(snapshot: Snapshot) -> bytes:
     return _encoder.encode(snapshot)
 
 
+def check(data: bytes) -> None:
+    """What is asked of a snapshot before it is read at all.
+
+    Raises:
+        WireError: too large, or with a character that nothing can keep.
+    """
+    if len(data) > MAX_BYTES:
+        raise WireError(f"the snapshot has {len(data)} bytes, more than {MAX_BYTES}")
+    if b"\\u0000" in data and _NUL.search(data):
+        raise WireError("the snapshot has a NUL character in a text, which no name has and databases refuse")
+
+
 def decode(data: bytes) -> Snapshot:
     """Reads a snapshot's envelope; the sections' contents stay raw until `decode_section` is asked for them.
 
     Raises:
         WireError: too large, no JSON, a field of the wrong type, or a version that this one does not understand.
     """
-    if len(data) > MAX_BYTES:
-        raise WireError(f"the snapshot has {len(data)} bytes, more than {MAX_BYTES}")
-    if b"\\u0000" in data and _NUL.search(data):
-        raise WireError("the snapshot has a NUL character in a text, which no name has and databases refuse")
+    check(data)
     try:
         snapshot = _snapshot_decoder.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:

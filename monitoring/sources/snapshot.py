@@ -63,12 +63,27 @@ class _Envelope(msgspec.Struct, gc=False):
     problems: tuple[wire.Problem, ...] = ()
 
 
+class _RawUsage(msgspec.Struct, gc=False):
+    data: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _RawSections(msgspec.Struct, gc=False):
+    usage: _RawUsage | None = None
+
+
+class _Rest(msgspec.Struct, gc=False):
+    """What is left in an answer after `_Envelope` was read: it asks for nothing that the other did not."""
+
+    sections: _RawSections
+
+
 class _MachineParts(msgspec.Struct):
     topology: msgspec.Raw
     attributes: Attributes = Attributes()
 
 
 _decoder = msgspec.json.Decoder(_Envelope)
+_usage_decoder = msgspec.json.Decoder(_Rest)
 _machine_decoder = msgspec.json.Decoder(_MachineParts, dec_hook=dec_hook)
 NAME = re.compile(r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$")
 MOST = 2**63 - 1
@@ -275,8 +290,7 @@ def _machine(data: bytes) -> wire.Machine:
 
 
 def _decode(body: bytes) -> _Envelope:
-    if len(body) > wire.MAX_BYTES:
-        raise WireError(f"the snapshot has {len(body)} bytes, more than {wire.MAX_BYTES}")
+    wire.check(body)
     try:
         answer = _decoder.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -292,5 +306,7 @@ def _decode(body: bytes) -> _Envelope:
 
 
 def _usage_of(body: bytes) -> bytes | None:
-    section = wire.decode(body).sections.get(wire.USAGE)
-    return None if section is None or section.data is None else bytes(section.data)
+    """JSON of the usage section of an answer that was taken."""
+    usage = _usage_decoder.decode(body).sections.usage
+    data = b"null" if usage is None else bytes(usage.data)
+    return None if data == b"null" else data
