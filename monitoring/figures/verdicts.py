@@ -152,8 +152,8 @@ REFUSALS: dict[str, Form] = {
 
 PROBLEMS: dict[str, Form] = {
     "no-data": (
-        gettext_lazy("Nothing current is known of this node: its exporter does not answer."),
-        gettext_lazy("Start numa-exporter on the node; the node's own page says what is wrong."),
+        gettext_lazy("Nothing current is known of this node: no answer of its exporter is at hand."),
+        gettext_lazy("Wait a moment after a start; the node's own page says whether its exporter answers."),
     ),
     "kubelet-unknown": (
         gettext_lazy("Nothing is known of this node's kubelet."),
