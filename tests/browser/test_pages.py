@@ -107,10 +107,17 @@ def test_it_says_so_when_the_password_is_wrong(visitor: Visitor) -> None:
     page = visitor.page()
     page.context.clear_cookies()
     page.goto(f"{visitor.site.url}/accounts/login/")
+    assert page.locator("main form").evaluate("form => form.offsetWidth") <= 512
     page.fill("#id_username", "nobody")
     page.fill("#id_password", "wrong")
     page.click("main button.btn-primary")
     expect(page.get_by_role("alert")).to_contain_text("correct username and password")
+
+
+def test_a_name_as_long_as_names_may_be_does_not_widen_the_page(visitor: Visitor) -> None:
+    page = visitor.open(f"{CLUSTER}nodes/{NODE}/")
+    page.locator(".nw-headline").evaluate("line => line.append('n'.repeat(253))")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_it_shows_a_page_of_its_own_for_what_is_not_there(visitor: Visitor) -> None:
