@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.conf import settings as project
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -20,8 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from monitoring import selectors, services
 from monitoring.models import Cluster, Endpoint, Node, Settings
 from monitoring.models.sealed import Unreadable
-from monitoring.sources import address
-from monitoring.sources.failures import SourceError
+from monitoring.services import editing
 
 TRIED_AT_ONCE = 10
 
@@ -72,15 +71,6 @@ def about_secret(stored: str) -> str:
     return gettext("None is stored.")
 
 
-def checked_address(url: str) -> str:
-    """The address without a slash at its end. Raises ValidationError."""
-    try:
-        address.parse(url)
-    except SourceError as error:
-        raise ValidationError(str(error)) from error
-    return url.rstrip("/")
-
-
 class EndpointForm(SecretForm):
     secret = "token"  # noqa: S105 - a field's name
 
@@ -89,7 +79,7 @@ class EndpointForm(SecretForm):
         fields = ("cluster", "url", "name", "token", "enabled")
 
     def clean_url(self) -> str:
-        return checked_address(self.cleaned_data["url"])
+        return editing.address(self.cleaned_data["url"])
 
 
 class EndpointInline(admin.TabularInline[Endpoint, Cluster]):
@@ -231,7 +221,8 @@ class SettingsForm(SecretForm):
 
     def clean_prometheus_url(self) -> str:
         url: str = self.cleaned_data["prometheus_url"].strip()
-        return checked_address(url) if url else ""
+        allowed = frozenset(project.NUMAWEB_PROMETHEUS_ALLOW)
+        return editing.address(url, "prometheus", allowed) if url else ""
 
 
 @admin.register(Settings)

@@ -13,14 +13,17 @@ from monitoring.sources import address as addresses
 from monitoring.sources.failures import SourceError
 
 
-def address(text: str) -> str:
-    """The base address of an exporter as it is stored. Raises ValidationError with what is wrong with it."""
+def address(text: str, use: addresses.Use = "exporter", allowed: frozenset[str] = frozenset()) -> str:
+    """A base address as it is stored. Raises ValidationError with what is wrong with it.
+
+    Names are judged only when they are asked, because what they lead to may change.
+    """
     text = text.strip().rstrip("/")
     try:
         host = addresses.parse(text).host
     except SourceError as error:
         raise ValidationError(str(error)) from error
-    if addresses.is_literal(host) and (reason := addresses.forbidden(host, "exporter")):
+    if addresses.is_literal(host) and (reason := addresses.forbidden(host, use, allowed)):
         raise ValidationError(reason)
     return text
 

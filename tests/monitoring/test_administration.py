@@ -132,6 +132,36 @@ def test_it_changes_settings(as_administrator: Client) -> None:
     assert as_administrator.post(url, {**data, "busy_threshold": "7"}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("address", "cause"),
+    [
+        ("http://169.254.169.254", "metadata"),
+        ("http://[::ffff:169.254.169.254]:9090", "metadata"),
+        ("http://127.0.0.1:9090", "NUMAWEB_PROMETHEUS_ALLOW"),
+        ("file:///etc/passwd", "http://"),
+    ],
+)
+def test_it_refuses_a_prometheus_that_would_never_be_asked(
+    as_administrator: Client, address: str, cause: str
+) -> None:
+    as_administrator.get(reverse("admin:monitoring_settings_changelist"))
+    url = reverse("admin:monitoring_settings_change", args=[1])
+    answer = as_administrator.post(url, {"prometheus_url": address})
+    assert cause in str(answer.context["adminform"].form.errors["prometheus_url"])
+    assert selectors.settings().prometheus_url == ""
+
+
+def test_it_refuses_an_exporter_that_would_never_be_asked(
+    as_administrator: Client, endpoint: Endpoint
+) -> None:
+    url = reverse("admin:monitoring_endpoint_change", args=[endpoint.pk])
+    data = {"cluster": endpoint.cluster.pk, "url": "http://169.254.169.254", "enabled": "on"}
+    answer = as_administrator.post(url, data)
+    assert "metadata" in str(answer.context["adminform"].form.errors["url"])
+    endpoint.refresh_from_db()
+    assert "169.254" not in endpoint.url
+
+
 def test_it_removes_only_nodes_that_left(as_administrator: Client, endpoint: Endpoint) -> None:
     topology = Topology.objects.create(hash="t", document=b"{}", cpus=2, numa_nodes=1, sockets=1)
     now = endpoint.cluster.created
