@@ -7,6 +7,9 @@ import pytest
 
 from monitoring.live.together import Together
 
+# Its thread may hold a connection that an earlier test opened, and looks after it.
+pytestmark = pytest.mark.django_db
+
 
 class Judge:
     """Answers with the length of each word, and knows not every word."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
 
 from monitoring import urls
 from monitoring.api import rows
@@ -26,6 +27,8 @@ PAGES = {
     "history": [f"{NODE}history/"],
     "document": [f"{NODE}document/", NODE],
 }
+ASKED = {"planner": [f"{LAB}plan/", f"{LAB}lint/"]}
+"""Addresses that answer to a question in the body."""
 TABS = {
     "topology": [NODE, f"{NODE}topology/"],
     "distances": [f"{NODE}distances/"],
@@ -39,7 +42,7 @@ RENAMED = {"node__name": "node", "container_id": "id"}
 
 
 def test_each_page_and_tab_has_its_addresses() -> None:
-    assert {each.name for each in urls.urlpatterns} == PAGES.keys()
+    assert {each.name for each in urls.urlpatterns} == PAGES.keys() | ASKED.keys()
     assert node.TABS.keys() == TABS.keys()
 
 
@@ -48,6 +51,13 @@ def test_each_page_and_tab_has_its_addresses() -> None:
 )
 def test_the_address_answers(get: Get, lab: Lab, address: str) -> None:
     assert get(address)
+
+
+@pytest.mark.parametrize("address", [each for found in ASKED.values() for each in found])
+def test_the_address_answers_to_a_question(as_viewer: Client, lab: Lab, address: str) -> None:
+    manifest = "kind: Pod\nspec: {containers: [{name: web}]}"
+    answer = as_viewer.post(address, {"manifest": manifest}, content_type="application/json")
+    assert answer.status_code == 200, answer.content
 
 
 def test_each_exported_column_is_a_field() -> None:

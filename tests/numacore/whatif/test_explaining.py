@@ -54,7 +54,7 @@ def refused(message: str, reason: str = errors.UNEXPECTED, outcome: str = "refus
     found = Verdict(
         outcome="refused", qos="Guaranteed", reason=reason, message=message, failure=Failure("web", "cpu")
     )
-    return msgspec.structs.replace(found, outcome=outcome)  # type: ignore[arg-type]
+    return msgspec.structs.replace(found, outcome=outcome)
 
 
 @pytest.mark.parametrize(
