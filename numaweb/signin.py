@@ -4,8 +4,9 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import views
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth import authenticate, views
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
@@ -42,12 +43,34 @@ class SignOut(views.LogoutView):
     """Only by POST; the axes handler writes the audit entry."""
 
 
+class ChangePasswordForm(PasswordChangeForm):
+    """Wrong old passwords count as at the sign-in: whoever found a session open cannot guess on and on."""
+
+    def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.request = request
+
+    def clean_old_password(self) -> str:
+        password = str(self.cleaned_data["old_password"])
+        if authenticate(self.request, username=self.user.get_username(), password=password) is None:
+            raise ValidationError(self.error_messages["password_incorrect"], code="password_incorrect")
+        return password
+
+
 @method_decorator(sensitive_post_parameters(), name="dispatch")
 class ChangePassword(views.PasswordChangeView):
     """One's own password; the other sessions of the same user end with the old one."""
 
+    form_class = ChangePasswordForm
     success_url = reverse_lazy("password_change")
     template_name = "registration/password_change.html"
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        lockout.recognise_if_marked(request, request.user.get_username())
+        return super().post(request, *args, **kwargs)
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return super().get_form_kwargs() | {"request": self.request}
 
     def form_valid(self, form: Any) -> HttpResponse:
         response = super().form_valid(form)

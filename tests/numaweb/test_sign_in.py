@@ -102,3 +102,18 @@ def test_it_refuses_a_weak_password(client: Client, someone: User, new: str) -> 
     assert client.post("/accounts/password/", form).status_code == 200
     someone.refresh_from_db()
     assert someone.check_password(PASSWORD)
+
+
+def test_it_lets_nobody_guess_the_old_password_of_an_open_session(client: Client, someone: User) -> None:
+    sign_in(client)
+    new = "another staple for a horse"
+    form = {"new_password1": new, "new_password2": new}
+    answers = [
+        client.post("/accounts/password/", form | {"old_password": f"guess {number}"}).status_code
+        for number in range(5)
+    ]
+    assert answers == [200, 200, 200, 200, 429]
+    assert last_action() == ("lock-out", "vera", "refused")
+    assert client.post("/accounts/password/", form | {"old_password": PASSWORD}).status_code == 429
+    someone.refresh_from_db()
+    assert someone.check_password(PASSWORD)
