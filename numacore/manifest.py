@@ -22,6 +22,8 @@ DEFAULT_SCHEDULER = "default-scheduler"
 VOLCANO_GROUP = "batch.volcano.sh/"
 MAX_DOCUMENTS = 200
 """Documents in one manifest, lists unpacked. More is a mistake of whoever pasted it."""
+MOST_COUNT = 2**31 - 1
+"""Replicas and the like are int32."""
 MAX_CONTAINERS = 200
 """Containers of one pod."""
 
@@ -150,7 +152,7 @@ class _Reader:
         value = parent.get(key)
         if value is None:
             return default
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_COUNT:
             return value
         self.fault(_join(path, key), "not-a-count", found=_shown(value))
         return default

@@ -26,16 +26,29 @@ MERGE = "<<"
 
 
 class _Loader(yaml.CSafeLoader):
-    """Plain values only, without numbers that are too long to be any amount."""
+    """Plain values only. As for Kubernetes (sigs.k8s.io/yaml) `1:30` and a date are texts, and so is a number that is too long
+    to be any amount: whatever wants a number there says what it found."""
 
 
-def _bounded_number(loader: _Loader, node: ScalarNode) -> Any:
-    if len(node.value) > MOST_DIGITS:
-        return node.value  # a text: whatever wants a number there says what it found
-    return loader.construct_yaml_int(node)
+def _integer(loader: _Loader, node: ScalarNode) -> Any:
+    return node.value if _is_text(node) else loader.construct_yaml_int(node)
 
 
-_Loader.add_constructor("tag:yaml.org,2002:int", _bounded_number)
+def _float(loader: _Loader, node: ScalarNode) -> Any:
+    return node.value if _is_text(node) else loader.construct_yaml_float(node)
+
+
+def _is_text(node: ScalarNode) -> bool:
+    return ":" in node.value or len(node.value) > MOST_DIGITS
+
+
+def _as_it_stands(_loader: _Loader, node: ScalarNode) -> Any:
+    return node.value
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
+_Loader.add_constructor("tag:yaml.org,2002:float", _float)
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _as_it_stands)
 
 
 def read(text: str) -> tuple[manifest.Group, ...]:

@@ -46,7 +46,6 @@ def test_it_reads_json_with_tabs() -> None:
         ("a: \x00", "not-yaml"),
         ("!!python/object/apply:os.system ['id']", "not-yaml"),
         ("? [a]\n: b", "not-yaml"),
-        ("a: 2001-99-99", "not-yaml"),
         ("[" * 5000, "not-yaml"),
         ("[" * 100 + "]" * 100, "too-deep"),
         ("a: &a x\nb: [" + "*a, " * 3000 + "]", "too-many-aliases"),
@@ -75,6 +74,15 @@ def test_it_names_a_key_that_stands_twice_with_its_document_and_line() -> None:
 def test_a_number_longer_than_any_amount_is_no_number() -> None:
     text = "kind: Pod\nspec: {containers: [{name: a, resources: {limits: {cpu: 0x" + "f" * 6000 + "}}}]}"
     assert refusals(text) == [(1, "spec.containers[0].resources.limits.cpu", "no-quantity")]
+
+
+@pytest.mark.parametrize("value", ["1:30", "1:30.5", "2001-12-14", "2001-99-99"])
+def test_times_and_dates_are_texts_as_for_kubernetes(value: str) -> None:
+    text = f"kind: Job\nspec: {{parallelism: {value}, template: {{spec: {{containers: [{{name: a}}]}}}}}}"
+    with pytest.raises(ManifestError) as caught:
+        manifest.read(text)
+    (fault,) = caught.value.faults
+    assert (fault.field, fault.reason.values["found"]) == ("spec.parallelism", repr(value))
 
 
 def test_a_key_that_a_merge_brings_along_may_be_overwritten() -> None:

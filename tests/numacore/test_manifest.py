@@ -196,6 +196,14 @@ def test_it_says_what_is_no_manifest(document: Any, expected: list[tuple[str, st
     assert codes(document) == expected
 
 
+@pytest.mark.parametrize("replicas", [-1, 2**31, True, 1.0, "3"])
+def test_a_number_of_pods_is_an_int32(replicas: Any) -> None:
+    document = workload("Deployment", {"replicas": replicas, "template": template()})
+    assert codes(document) == [("spec.replicas", "not-a-count")]
+    document["spec"]["replicas"] = 2**31 - 1
+    assert one(document).replicas == 2**31 - 1
+
+
 def test_it_tells_the_faulty_document_by_its_number() -> None:
     assert [each.document for each in faults(template(), {"kind": "Pod"})] == [2]
 
