@@ -6,6 +6,7 @@ and never eager. Beside it run an exporter for this very machine and a simulated
 
 import contextlib
 import logging
+import os
 import signal
 import socket
 import sys
@@ -45,6 +46,7 @@ Say = Callable[[str], None]
 
 def run(say: Say) -> None:
     """Start everything, serve until Ctrl-C or SIGTERM, end everything in reverse order."""
+    os.umask(0o077)  # the database holds sessions, wherever its folder is
     server.ensure_free(settings.NUMAWEB_LISTEN, settings.NUMAWEB_PORT)
     signal.signal(signal.SIGTERM, interrupt)
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:

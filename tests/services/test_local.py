@@ -123,3 +123,10 @@ def test_it_ends_all_of_it_and_starts_again_without_a_new_password(tmp_path: Pat
     assert left_behind(tmp_path) == []
     with servers.running(local(tmp_path, servers.free_port())) as again:
         assert "shown only now" not in again.written()
+
+
+def test_nobody_else_can_read_what_it_keeps(running: tuple[Server, str], state: Path) -> None:
+    """Sessions are in the database; the journal beside it comes and goes."""
+    kept = [file for name in ("*.sqlite3*", "*.key") for file in state.rglob(name)]
+    assert {file.suffix for file in kept} >= {".sqlite3", ".key"}
+    assert [file.name for file in kept if file.stat().st_mode & 0o077] == []
