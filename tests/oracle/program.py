@@ -37,7 +37,7 @@ def oracle() -> Path:
     """The oracle's binary, built if it is not there yet (minutes).
 
     Raises:
-        LackingError: there is no Go, or an old one.
+        LackingError: there is no Go, an old one, or no modules for it.
         subprocess.CalledProcessError: the build failed.
     """
     go = shutil.which("go")
@@ -75,7 +75,15 @@ def _digest(version: str) -> str:
 
 
 def _build(go: str, binary: Path) -> None:
-    """Builds beside its place and moves it there, so that two runs at once end with one whole binary."""
+    """Builds beside its place and moves it there, so that two runs at once end with one whole binary.
+
+    Raises:
+        LackingError: the modules of Kubernetes cannot be had.
+        subprocess.CalledProcessError: they are here, and the program does not build.
+    """
+    fetched = subprocess.run([go, "mod", "download"], cwd=SOURCES, capture_output=True, text=True)
+    if fetched.returncode:
+        raise LackingError(f"the Go modules of Kubernetes ({fetched.stderr.strip().splitlines()[-1][:200]})")
     binary.parent.mkdir(parents=True, exist_ok=True)
     being_made = binary.with_name(f"{binary.name}.{os.getpid()}")
     subprocess.run([go, "build", "-o", str(being_made), "."], cwd=SOURCES, check=True)

@@ -41,7 +41,7 @@ def test_it_is_built_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     calls = tmp_path / "calls"
     executable(
         tmp_path / "go",
-        f'[ "$1" = env ] && echo go1.27.1 && exit\necho "$@" >> {calls}\necho made > "$3"\n',
+        f'[ "$1" = env ] && echo go1.27.1 && exit\necho "$@" >> {calls}\n[ "$1" = mod ] || echo made > "$3"\n',
     )
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -50,6 +50,19 @@ def test_it_is_built_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert first.read_text() == "made\n"
     assert first.is_relative_to(tmp_path / "cache" / "numaweb" / "bin")
     assert calls.read_text().count("build") == 1
+
+
+def test_modules_that_cannot_be_had_are_named_with_the_cause(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    executable(
+        tmp_path / "go",
+        '[ "$1" = env ] && echo go1.27.1 && exit\necho trying >&2\necho no route >&2\nexit 1\n',
+    )
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(program.LackingError, match=r"modules of Kubernetes \(no route\)"):
+        program.oracle()
 
 
 def test_answers_come_in_the_order_of_the_cases(binary: Path) -> None:
