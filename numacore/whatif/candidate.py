@@ -17,11 +17,11 @@ from numacore.cpuset import CpuSetError
 from numacore.diagnosis import Reason
 from numacore.facts import Facts
 from numacore.hints import mask_of
-from numacore.kubelet import cpu_manager, machine, memory_manager, node, resource, settings
+from numacore.kubelet import checkpoint, cpu_manager, machine, memory_manager, node, resource, settings
 from numacore.kubelet.cpu_manager import CpuState
 from numacore.kubelet.device_manager import DeviceState
 from numacore.kubelet.errors import HangError, PanicError, StartError, UnsupportedError
-from numacore.kubelet.memory_state import MemoryState, MemoryTable, NodeState
+from numacore.kubelet.memory_state import MemoryState
 from numacore.kubelet.pod import Container, Pod
 from numacore.quantity import QuantityError
 from numacore.topology import Topology
@@ -131,44 +131,15 @@ def state_of(facts: Facts) -> node.State:
     told = facts.kubelet
     cpu, memory = (told.cpu_state, told.memory_state) if told else (None, None)
     return node.State(
-        cpu=_cpu_state(cpu),
-        memory=_memory_state(memory),
+        cpu=checkpoint.of_cpu_report(cpu) if cpu and cpu.policy == cpu_manager.STATIC else CpuState(),
+        memory=(
+            checkpoint.of_memory_report(memory)
+            if memory and memory.policy == memory_manager.STATIC
+            else MemoryState()
+        ),
         devices=DeviceState(),
         pods=_pods(facts, cpu, memory),
     )
-
-
-def _cpu_state(found: kubeletstate.CpuManagerState | None) -> CpuState:
-    if found is None or found.policy != "static":
-        return CpuState()
-    return CpuState(
-        default=found.default.bits,
-        assignments={
-            uid: {name: cpus.bits for name, cpus in containers.items()}
-            for uid, containers in found.entries.items()
-        },
-    )
-
-
-def _memory_state(found: kubeletstate.MemoryManagerState | None) -> MemoryState:
-    if found is None or found.policy != memory_manager.STATIC:
-        return MemoryState()
-    held = [block for pod in found.entries.values() for blocks in pod.values() for block in blocks]
-    return MemoryState(
-        nodes={
-            numa: NodeState(
-                assignments=sum(numa in block.numa for block in held),
-                memory={kind: _table(table) for kind, table in tables.items()},
-                cells=found.groups.get(numa, (numa,)),
-            )
-            for numa, tables in found.nodes.items()
-        },
-        assignments=dict(found.entries),
-    )
-
-
-def _table(found: kubeletstate.MemoryTable) -> MemoryTable:
-    return MemoryTable(found.total, found.reserved_system, found.allocatable, found.reserved, found.free)
 
 
 def _pods(
