@@ -105,7 +105,7 @@ test: env assets messages services ## everything that a commit must pass
 	[ -z "$$failed" ] || { $(call say,Failed:$$failed); exit 1; }
 
 .PHONY: test-unit
-test-unit: env messages ## tests that need no service, in under a minute
+test-unit: env messages ## tests that need no service
 	@$(BIN)/python -m pytest $(UNIT_TESTS)
 
 .PHONY: test-oracle
