@@ -18,7 +18,9 @@ from benchmarks.outcome import NotRun, Outcome, table
 BENCHES: dict[str, Callable[[], list[Outcome]]] = {
     "exporter": exporter.run,
     "collector": collector.run,
-    "scale": scale.run,
+    "rounds": scale.rounds,
+    "ages": scale.ages,
+    "pages": scale.slowest_page,
     "live": live.run,
     "page": page.run,
     "store": store.run,

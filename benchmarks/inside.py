@@ -109,7 +109,7 @@ def complete() -> None:
     """Gives every node without a report a copy of another one's: summary and containers."""
     summary = [field.column for field in Node._meta.concrete_fields if field.null and field.name != "gone_at"]
     copied = [
-        field.column
+        str(field.column)
         for field in Container._meta.concrete_fields
         if field.name not in ("id", "node", "container_id")
     ]

@@ -73,12 +73,16 @@ def usable(browser: Browser, url: str, cookie: str, condition: str) -> float:
     page = context.new_page()
     page.goto(url, wait_until="commit")
     # Asked for again and again: waiting within the page would need eval, which the pages' policy forbids.
-    found: list[float] = []
-    measure.wait_until(
-        lambda: bool(found.append(page.evaluate("window.usableAt ?? 0")) or found[-1]), 30, url
-    )
+    found = 0.0
+
+    def is_usable() -> bool:
+        nonlocal found
+        found = float(page.evaluate("window.usableAt ?? 0"))
+        return found > 0
+
+    measure.wait_until(is_usable, 30, url)
     context.close()
-    return found[-1] / 1000
+    return found / 1000
 
 
 def charts(url: str, cookie: str) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 installation's environment; prints its figures as JSON.
 """
 
+import functools
 import io
 import json
 import os
@@ -105,6 +106,7 @@ def run() -> dict[str, list[float]]:
         cursor.execute("ALTER TABLE bench_rows SET LOGGED")
         cursor.execute("CREATE TABLE bench_packed (bucket int, at bigint, shard int, data bytea)")
     found: dict[str, list[float]] = {name: [] for name in ("ours", "ours_cpu", "rows", "rows_cpu", "packed")}
+    blobs = rows = b""
     for turn in range(measure.ROUNDS + 1):
         machine.step()
         samples, rows = machine.samples(), machine.rows()
@@ -114,9 +116,9 @@ def run() -> dict[str, list[float]]:
                 history.write_journal(0, machine.at, samples)
 
         ours = clocked(store)
-        peer = clocked(lambda rows=rows: copy("COPY bench_rows FROM STDIN BINARY", rows))
+        peer = clocked(functools.partial(copy, "COPY bench_rows FROM STDIN BINARY", rows))
         blobs = packed()
-        bare = clocked(lambda blobs=blobs: copy("COPY bench_packed FROM STDIN BINARY", blobs))
+        bare = clocked(functools.partial(copy, "COPY bench_packed FROM STDIN BINARY", blobs))
         if turn:
             for name, value in zip(found, (*ours, *peer, bare[0]), strict=True):
                 found[name].append(value)
