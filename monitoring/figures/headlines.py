@@ -75,7 +75,8 @@ def _worst(cost: float | None) -> str:
     return (
         ""
         if cost is None
-        else _("The worst of them pays %(cost)s times the access cost of local memory.") % {"cost": f"{cost:.2f}"}
+        else _("The worst of them pays %(cost)s times the access cost of local memory.")
+        % {"cost": f"{cost:.2f}"}
     )
 
 
