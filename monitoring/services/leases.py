@@ -66,13 +66,17 @@ def take(
     if lease.token and not _dead(lease) and not _stands_still(lease, patience, clock, sleep):
         return None
     token = secrets.token_hex(16)
+    with _lock:
+        _mine.add(
+            token
+        )  # before anybody can read it: a token of this process that is not ours counts as a dead one's
     won = Lease.objects.filter(name=name, token=lease.token, beats=lease.beats).update(
         token=token, holder=holder(), beats=F("beats") + 1
     )
     if not won:
+        with _lock:
+            _mine.discard(token)
         return None
-    with _lock:
-        _mine.add(token)
     return Tenure(name, token)
 
 

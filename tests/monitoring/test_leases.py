@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from django.db import connections, transaction
+from django.db.models import QuerySet
 
 from monitoring.models import Lease
 from monitoring.services import leases
@@ -112,6 +113,30 @@ def test_it_refuses_the_writes_of_a_holder_that_was_replaced() -> None:
         leases.fence(slow)
     leases.give_up(slow)
     assert Lease.objects.get().token == "faster"
+
+
+def test_it_belongs_to_its_holder_from_the_moment_that_others_can_read_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another thread of the same process looks right after the row was written: it must not think the holder dead."""
+    seen: list[leases.Tenure | None] = []
+    written = QuerySet.update
+
+    def update(rows: QuerySet[Lease], **values: object) -> int:
+        changed = written(rows, **values)
+        if values.get("token"):
+            monkeypatch.setattr(QuerySet, "update", written)
+            seen.append(take(Clock(lambda: leases.renew(tenure()))))
+        return changed
+
+    def tenure() -> leases.Tenure:
+        return leases.Tenure("work", Lease.objects.get().token)
+
+    monkeypatch.setattr(QuerySet, "update", update)
+    held = take()
+    assert held is not None
+    assert seen == [None]
+    leases.renew(held)
 
 
 def test_it_gives_one_of_many_that_ask_at_once() -> None:
