@@ -37,6 +37,15 @@ def kubelet(minor: int, cpu: str = "static", memory: str = "Static", **gates: bo
         (CpuText("static", "2-15,17-31,34-47,49-63"), 4141502832),
         (CpuText("static", "0-31"), 3540042759),
         (CpuText("static", "0-1", {"u": {"c": "2-3", "a": "4"}}), 4254969121),
+        (CpuText("none"), 1353318690),
+        (
+            CpuText(
+                "static",
+                "0-1,4,6-9,12,14-15",
+                {"69aa6124-4e0e-4c66-94ea-feae7df25b68": {"app": "2-3,10-11", "sidecar": "5,13"}},
+            ),
+            1811869873,
+        ),
     ],
 )
 def test_a_cpu_state_has_the_checksum_that_kubelets_wrote(content: CpuText, checksum: int) -> None:
@@ -52,6 +61,25 @@ ONE_BLOCK = (MemoryBlock("memory", 512, (0,)),)
 SMALL = {0: NodeState(0, {"memory": MemoryTable(2048, 512, 1536, 512, 1024)}, ())}
 TINY = {0: NodeState(1, {"memory": MemoryTable(10, 1, 9, 2, 7)}, (0, 1))}
 TINY_BLOCK = (MemoryBlock("memory", 2, (0,)),)
+TWO_SIZES = {
+    0: NodeState(
+        2,
+        {
+            "hugepages-1Gi": MemoryTable(10737418240, 0, 10737418240, 1073741824, 9663676416),
+            "memory": MemoryTable(99759243264, 1126170624, 87895654400, 4294967296, 83600687104),
+        },
+        (0,),
+    ),
+    1: NodeState(
+        0,
+        {
+            "hugepages-1Gi": MemoryTable(10737418240, 0, 10737418240, 0, 10737418240),
+            "memory": MemoryTable(99283886080, 1126170624, 87420297216, 0, 87420297216),
+        },
+        (1,),
+    ),
+}
+TWO_BLOCKS = (MemoryBlock("memory", 4294967296, (0,)), MemoryBlock("hugepages-1Gi", 1073741824, (0,)))
 
 
 @pytest.mark.parametrize(
@@ -66,6 +94,13 @@ TINY_BLOCK = (MemoryBlock("memory", 2, (0,)),)
         (MemoryCheckpoint("Static", TINY, {"u": {"c": TINY_BLOCK}}), False, 2148689342),
         (MemoryCheckpoint("Static", TINY, {"u": {"c": TINY_BLOCK}}, {"u": TINY_BLOCK}), True, 3695017771),
         (MemoryCheckpoint("None"), False, 4236770233),
+        (
+            MemoryCheckpoint(
+                "Static", TWO_SIZES, {"2f0c6f0e-6c56-4c9b-9b0e-2f6f0f9f6f11": {"app": TWO_BLOCKS}}
+            ),
+            False,
+            683052938,
+        ),
     ],
 )
 def test_a_memory_state_has_the_checksum_that_kubelets_wrote(
@@ -82,6 +117,12 @@ def test_a_memory_state_has_the_checksum_that_kubelets_wrote(
             '"systemReserved":512,"allocatable":1536,"reserved":512,"free":1024}},"cells":[]}},"entries":{"pod":{"container1":'
             '[{"numaAffinity":[0],"type":"memory","size":512}]}}}',
             1849615440,
+        ),
+        (
+            '{"unknownField":"value","policyName":"static","machineState":{"0":{"numberOfAssignments":0,"memoryMap":{"memory":'
+            '{"total":2048,"systemReserved":512,"allocatable":1536,"reserved":512,"free":1024}},"cells":[]}},"entries":{"pod":'
+            '{"container1":[{"numaAffinity":[0],"type":"memory","size":512}]}}}',
+            2100279793,
         ),
         ('{"policyName":"None","machineState":null}', 3825501417),
         (
@@ -111,6 +152,24 @@ def test_the_first_form_is_read_with_the_runtimes_ids() -> None:
         checkpoint.read_cpu(text, kubelet(34))
     with pytest.raises(CheckpointError, match="entries"):
         checkpoint.read_cpu(text, kubelet(37), containers)
+
+
+def test_a_file_of_kubelet_1_16_is_read_and_a_changed_cpu_in_it_is_noticed() -> None:
+    """As a node wrote it: the runtime's ids have 64 digits."""
+    ran = "ab9940917010576bd755870dab91e2cd2fc531a04ac362d44a62950aaa41c527"
+    text = json.dumps(
+        {
+            "policyName": "static",
+            "defaultCpuSet": "0-2,4-26,28-47",
+            "entries": {ran: "3,27"},
+            "checksum": 1300288133,
+        }
+    )
+    containers = {ran: ("pod", "myapp-container")}
+    found = checkpoint.read_cpu(text, kubelet(34), containers)
+    assert found.entries == {"pod": {"myapp-container": 1 << 3 | 1 << 27}}
+    with pytest.raises(CheckpointError, match=checkpoint.CORRUPTED):
+        checkpoint.read_cpu(text.replace("3,27", "3,28"), kubelet(34), containers)
 
 
 @pytest.mark.parametrize("checksum", [1694838852, 0])
