@@ -10,17 +10,27 @@ from typing import Literal
 import msgspec
 
 from numacore import hints
-from numacore.kubelet import cpu_manager, memory_manager, node, options, resource, topology_manager
+from numacore.kubelet import (
+    cpu_manager,
+    device_manager,
+    memory_manager,
+    node,
+    options,
+    resource,
+    topology_manager,
+)
 from numacore.kubelet.errors import EndError
 from numacore.kubelet.node import Node
-from numacore.kubelet.pod import Container, Pod
+from numacore.kubelet.pod import Container, Pod, PodResources
 from numacore.kubelet.resource import Quantity
 from numacore.kubelet.settings import Settings
 from numacore.kubelet.verdict import Verdict
 
 MEBI = 1 << 20
 _MOST_TRIALS = 128
-"""Smaller requests that are tried, largest first."""
+"""Smaller amounts of one container that are tried, largest first."""
+_CLOSE = 32
+"""CPUs and devices fewer that are tried one by one: with whole cores, one fewer may be refused where two fewer are admitted."""
 
 Kind = Literal["request", "setting", "leaving"]
 
@@ -28,7 +38,7 @@ Kind = Literal["request", "setting", "leaving"]
 class Fit(msgspec.Struct, frozen=True, omit_defaults=True):
     """One change that lets the pod in.
 
-    request: `container` asks for `value` of `name`; a `step` more is refused. setting: the kubelet's field `name` becomes `value`
+    request: `container` ("" = the pod as a whole) asks for `value` of `name`; a `step` more is refused. setting: the kubelet's field `name` becomes `value`
     ("" = an option taken out). leaving: the pod `value` goes.
     """
 
@@ -57,40 +67,89 @@ def fits(running: Node, pod: Pod) -> bool:
 
 # Smaller requests
 
+Admits = Callable[[Pod], bool]
+
 
 def _smaller_requests(running: Node, pod: Pod, verdict: Verdict) -> Iterator[Fit]:
     for name in _scarce(pod, verdict):
-        container = _asking(pod, verdict, name)
-        fit = container and _largest_that_fits(running, pod, container, name)
-        if fit:
-            yield fit
+        brims = _brims(running, name)
+        yield from smaller_request(pod, name, lambda less: fits(running, less), _refused(verdict), brims)
 
 
 def _scarce(pod: Pod, verdict: Verdict) -> list[str]:
     """Resources whose amount may decide: those that had a say, else all that the kubelet's managers count."""
     offered = [offer.resource for offer in verdict.alignments[-1].offers] if verdict.alignments else []
-    asked = {name for each in pod.in_order() for name in each.limits}
+    asked = {name for each in _owners(pod) for name in each.limits}
     return [name for name in offered or sorted(asked) if name in asked]
 
 
-def _asking(pod: Pod, verdict: Verdict, name: str) -> Container | None:
-    """The container that was refused, or the one that asks for most."""
-    refused = verdict.failure.container if verdict.failure else None
-    asking = [each for each in pod.in_order() if each.limit(name).amount and refused in (None, each.name)]
-    return max(asking, key=lambda each: each.limit(name).amount, default=None)
+def _refused(verdict: Verdict) -> str | None:
+    return verdict.failure.container if verdict.failure else None
 
 
-def _largest_that_fits(running: Node, pod: Pod, container: Container, name: str) -> Fit | None:
-    """The largest smaller amount that is admitted while a step more is not."""
+def _owners(pod: Pod) -> list[Container]:
+    """Whoever asks for something: the containers, and the pod as a whole under an empty name."""
+    whole = [Container("", pod.resources.requests, pod.resources.limits)] if pod.resources else []
+    return [*whole, *pod.in_order()]
+
+
+def smaller_request(
+    pod: Pod, name: str, admits: Admits, refused: str | None = None, brims: Iterable[int] = ()
+) -> tuple[Fit, ...]:
+    """The first container, the `refused` one before those that ask for more, of which less of `name` lets the pod in; at most one.
+    `brims`: amounts at which what the node can do changes."""
+    asking = [each for each in _owners(pod) if each.limit(name).amount]
+    asking.sort(key=lambda each: (each.name != refused, -each.limit(name).amount))
+    for owner in asking:
+        if fit := _frontier(pod, owner, name, admits, brims):
+            return (fit,)
+    return ()
+
+
+def _frontier(pod: Pod, owner: Container, name: str, admits: Admits, brims: Iterable[int]) -> Fit | None:
+    """An amount that is admitted while a step more is not: the largest admitted one of those tried, then halved towards the
+    refused one above it."""
     step = _step(name)
-    asked = container.limit(name).value
-    for amount in islice(_smaller_amounts(running, name, asked, step), _MOST_TRIALS):
-        if fits(running, asking_for(pod, container.name, name, amount)):
-            more = asking_for(pod, container.name, name, amount + step)
-            if amount + step >= asked or not fits(running, more):
-                return Fit("request", name, _text(name, amount), container.name, _text(name, step))
-            return None
+    asked = owner.limit(name).value
+    above = -(-asked // step)
+
+    def admitted(steps: int) -> bool:
+        return admits(asking_for(pod, owner.name, name, steps * step))
+
+    if above * step != asked and admitted(above):
+        return None
+    for steps in islice(
+        _steps_to_try(above - 1, _least(pod, owner, name, step), step, name, brims), _MOST_TRIALS
+    ):
+        if admitted(steps):
+            while above - steps > 1:
+                between = (steps + above) // 2
+                steps, above = (between, above) if admitted(between) else (steps, between)
+            return Fit("request", name, _text(name, steps * step), owner.name, _text(name, step))
+        above = steps
     return None
+
+
+def _least(pod: Pod, owner: Container, name: str, step: int) -> int:
+    """Steps below which nobody may ask: a pod as a whole asks for no less than its containers do."""
+    return 1 if owner.name else max(1, -(-device_manager.pod_limit(pod, name) // step))
+
+
+def _steps_to_try(most: int, least: int, step: int, name: str, brims: Iterable[int]) -> list[int]:
+    """Numbers of steps, largest first. Counts are tried one by one where they are close; what memory allows changes only where
+    it fills some NUMA nodes to the brim, or where other containers leave less."""
+    close = () if resource.is_memory(name) else range(most - _CLOSE, most + 1)
+    halves = (most >> power for power in range(most.bit_length()))
+    return sorted(
+        {each for each in (*close, *(brim // step for brim in brims), *halves) if least <= each <= most},
+        reverse=True,
+    )
+
+
+def _brims(running: Node, name: str) -> set[int]:
+    tables = [each.memory[name] for each in running.state.memory.nodes.values() if name in each.memory]
+    amounts = ([each.free for each in tables], [each.allocatable for each in tables])
+    return {each for some in amounts for each in hints.subset_sums(some)}
 
 
 def _step(name: str) -> int:
@@ -99,28 +158,16 @@ def _step(name: str) -> int:
     return MEBI if name == resource.MEMORY else 1
 
 
-def _smaller_amounts(running: Node, name: str, asked: int, step: int) -> Iterable[int]:
-    """Amounts below the one asked for that are worth trying, largest first. What memory allows changes only where it fills
-    some NUMA nodes to the brim."""
-    largest = -(-asked // step) * step - step
-    if not resource.is_memory(name):
-        return range(largest, 0, -step)
-    tables = [each.memory[name] for each in running.state.memory.nodes.values() if name in each.memory]
-    brims = {
-        sums // step * step
-        for amounts in ([each.free for each in tables], [each.allocatable for each in tables])
-        for sums in hints.subset_sums(amounts)
-    }
-    return sorted((each for each in brims if 0 < each <= largest), reverse=True)
-
-
 def asking_for(pod: Pod, container: str, name: str, amount: int) -> Pod:
-    """The pod with another amount, requested and as limit, in one container."""
+    """The pod with another amount, requested and as limit, in one container; "" = of the pod as a whole."""
+    new = {name: _text(name, amount)}
+    if not container and pod.resources:
+        whole = PodResources(pod.resources.requests | new, pod.resources.limits | new)
+        return msgspec.structs.replace(pod, resources=whole)
 
     def changed(each: Container) -> Container:
         if each.name != container:
             return each
-        new = {name: _text(name, amount)}
         return msgspec.structs.replace(each, requests=each.requests | new, limits=each.limits | new)
 
     return msgspec.structs.replace(

@@ -3,14 +3,16 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from numacore.kubelet import node, options
+from numacore.kubelet import node, options, resource, topology_manager
 from numacore.kubelet.advice import Fit, advice, asking_for, fits, with_setting
 from numacore.kubelet.device_manager import Device
 from numacore.kubelet.node import Node
-from numacore.kubelet.pod import Pod
+from numacore.kubelet.pod import Container, Pod
 from numacore.kubelet.resource import parse
-from tests.numacore.kubelet.builders import container, pod, running
+from tests.numacore.kubelet.builders import GIBI, container, machine, pod, running
 
 FULL = {options.FULL_PCPUS_ONLY: "true"}
 GPUS = {"example.com/gpu": tuple(Device(f"g{at}", (at % 2,)) for at in range(4))}
@@ -24,6 +26,7 @@ def filled(policy: str, *pods: Pod, scope: str = "container", **changes: Any) ->
     return now
 
 
+WHOLE = {"PodLevelResources": True, "PodLevelResourceManagers": True}
 FIVE, FOUR = pod("a", container(cpu="5")), pod("b", container(cpu="4"))
 REFUSED: dict[str, tuple[Node, Pod]] = {
     "no NUMA node has as many CPUs left": (filled("restricted", FIVE, FOUR), pod("c", container(cpu="6"))),
@@ -38,6 +41,44 @@ REFUSED: dict[str, tuple[Node, Pod]] = {
     "the init container is in the way": (
         filled("single-numa-node", FIVE),
         pod("b", container("app", "7"), init=(container("first", "1"),)),
+    ),
+    "huge pages and memory on different NUMA nodes": (
+        filled(
+            "restricted",
+            pod("a", container(memory="6Gi")),
+            pod("b", container(memory="3Gi", hugepages_2Mi="120Mi")),
+        ),
+        pod("c", container(memory="3Gi", hugepages_2Mi="100Mi")),
+    ),
+    "memory of NUMA nodes that serve others": (
+        filled("none", pod("a", container(memory="5Gi")), pod("b", container(memory="5Gi"))),
+        pod("c", container(memory="9Gi")),
+    ),
+    "odd number of CPUs in one of two containers": (
+        filled("restricted", cpu_manager_policy_options=FULL),
+        pod("a", container("even", cpu="2"), container("odd", cpu="3")),
+    ),
+    "the pod as a whole, by what its containers ask for": (
+        filled("single-numa-node", scope="pod"),
+        pod("a", container("x", cpu="5"), container("y", cpu="4")),
+    ),
+    "the pod as a whole, by what it asks for itself": (
+        filled("single-numa-node", scope="pod", feature_gates=WHOLE),
+        pod("a", container("x", cpu="3"), whole={"cpu": "9", "memory": "1Gi"}),
+    ),
+    "the reserved CPUs are missing": (
+        filled(
+            "single-numa-node", FIVE, reserved_system_cpus="0-3", reservation={"cpu": "4", "memory": "1Gi"}
+        ),
+        pod("b", container(cpu="5")),
+    ),
+    "no more devices at all": (
+        filled("none", pod("a", container(gpu="3"))),
+        pod("b", container(gpu="2")),
+    ),
+    "a sidecar keeps what it has": (
+        filled("single-numa-node", scope="pod"),
+        pod("b", container("app", "5"), init=(container("beside", "4", sidecar=True),)),
     ),
 }
 
@@ -84,6 +125,87 @@ def holds(now: Node, refused: Pod, piece: Fit) -> bool:
 def test_what_is_advised(why: str, piece: Fit) -> None:
     now, refused = REFUSED[why]
     assert piece in advice(now, refused, node.admit(now, refused)[1])
+
+
+@pytest.mark.parametrize(
+    ("why", "piece"),
+    [
+        ("the pod as a whole, by what its containers ask for", Fit("request", "cpu", "4", "x", "1")),
+        ("the pod as a whole, by what it asks for itself", Fit("request", "cpu", "8", "", "1")),
+        ("odd number of CPUs in one of two containers", Fit("request", "cpu", "2", "odd", "1")),
+        ("no more devices at all", Fit("leaving", "pod", "a")),
+    ],
+)
+def test_what_is_advised_to_pods_of_several_containers(why: str, piece: Fit) -> None:
+    now, refused = REFUSED[why]
+    assert piece in advice(now, refused, node.admit(now, refused)[1])
+
+
+CPU_OPTIONS: tuple[dict[str, str], ...] = (
+    {},
+    FULL,
+    {options.DISTRIBUTE_ACROSS_NUMA: "true"},
+    {options.STRICT_RESERVATION: "true"},
+)
+
+
+@st.composite
+def askings(draw: st.DrawFn, name: str) -> Container:
+    more: dict[str, str] = {}
+    if draw(st.integers(0, 3)) == 0:
+        more["hugepages_2Mi"] = draw(st.sampled_from(["2Mi", "100Mi", "130Mi", "300Mi"]))
+    if draw(st.integers(0, 3)) == 0:
+        more["gpu"] = str(draw(st.integers(1, 5)))
+    cpu = draw(st.sampled_from(["1", "2", "3", "5", "7", "12", "500m", "2500m"]))
+    memory = draw(st.sampled_from(["64Mi", "3Gi", "7500Mi", "9Gi", "5000000001", "20Gi"]))
+    return container(name, cpu, memory, sidecar=draw(st.booleans()), **more)
+
+
+@st.composite
+def pods(draw: st.DrawFn, uid: str) -> Pod:
+    init = tuple(draw(askings(f"i{at}")) for at in range(draw(st.integers(0, 1))))
+    return Pod(uid, tuple(draw(askings(f"c{at}")) for at in range(draw(st.integers(1, 2)))), init)
+
+
+@st.composite
+def refusals(draw: st.DrawFn) -> tuple[Node, Pod]:
+    """A kubelet with some pods, and a pod that it may refuse: every policy, both scopes, with devices."""
+    nodes = draw(st.sampled_from([1, 2, 4]))
+    on = machine(nodes, cores=draw(st.integers(2, 4)), threads=draw(st.sampled_from([1, 2])), memory=8 * GIBI)
+    now = running(
+        draw(st.sampled_from(topology_manager.POLICIES)),
+        draw(st.sampled_from(["container", "pod"])),
+        on,
+        cpu_manager_policy_options=draw(st.sampled_from(CPU_OPTIONS)),
+    )
+    gpus = {name: devices for name, devices in GPUS.items() if draw(st.booleans())}
+    now = node.report_devices(now, gpus if nodes > 1 else {})
+    for at in range(draw(st.integers(0, 4))):
+        now, _ = node.admit(now, draw(pods(f"p{at}")))
+    return now, draw(pods("new"))
+
+
+@given(refusals())
+def test_advice_holds_on_any_node_for_any_pod(case: tuple[Node, Pod]) -> None:
+    now, asking = case
+    _, verdict = node.admit(now, asking)
+    for piece in advice(now, asking, verdict):
+        assert holds(now, asking, piece), piece
+
+
+@given(refusals())
+def test_no_smaller_request_that_helps_is_kept_back(case: tuple[Node, Pod]) -> None:
+    """Where half or a quarter of one amount alone would let the pod in, some smaller request is advised."""
+    now, asking = case
+    _, verdict = node.admit(now, asking)
+    if verdict.admitted or any(each.kind == "request" for each in advice(now, asking, verdict)):
+        return
+    for each in asking.in_order():
+        for name in each.limits:
+            step = 2 << 20 if resource.is_memory(name) else 1
+            for share in (2, 4):
+                amount = parse(each.limits[name]).value // share // step * step
+                assert not amount or not fits(now, asking_for(asking, each.name, name, amount)), name
 
 
 def test_an_admitted_pod_needs_no_advice() -> None:
