@@ -28,9 +28,9 @@ Keys = Mapping[str, Any]
 class Seen(NamedTuple):
     """How fresh what a row says is."""
 
-    last_seen: datetime
-    age: float
-    source: str
+    last_seen: datetime | None
+    age: float | None
+    source: str | None
     state: str
 
 
@@ -41,10 +41,12 @@ class Moment(NamedTuple):
     heard: Mapping[int, float]
     stale_after: float
 
-    def seen(self, node: int, stored: datetime) -> Seen:
-        """A node's freshness; `stored`: when the database heard of it."""
+    def seen(self, node: int, stored: datetime | None) -> Seen:
+        """A node's freshness; `stored`: when the database heard of it, None = never."""
         heard = self.heard.get(node)
         if heard is None:
+            if stored is None:
+                return Seen(None, None, None, "no-data")
             age = (self.now - stored).total_seconds()
             return Seen(stored, max(0.0, round(age, 3)), "store", "no-data")
         age = max(0.0, round(self.now.timestamp() - heard, 3))

@@ -47,12 +47,15 @@ class NodeRow(msgspec.Struct):
     name: str
     cluster: str
     uid: str | None
-    topology: Annotated[str, Meta(description="hash; /topologies/<hash>/ has the machine")]
+    topology: Annotated[
+        str | None,
+        Meta(description="hash; /topologies/<hash>/ has the machine; null = no exporter ever told of it"),
+    ]
     state: State
-    source: Literal["exporter", "store"]
-    age: Seconds
+    source: Literal["exporter", "store"] | None
+    age: Seconds | None
     first_seen: datetime
-    last_seen: datetime
+    last_seen: datetime | None
     sockets: int | None
     numa_nodes: int | None
     cpus: int | None

@@ -82,6 +82,14 @@ NOTES: dict[str, tuple[Promise, Promise, str]] = {
         gettext_lazy("No numa-exporter answers for this node. Its page names the cause."),
         "topology",
     ),
+    "node-unheard": (
+        gettext_lazy("No numa-exporter on this node"),
+        gettext_lazy(
+            "Kubernetes has this node, and no numa-exporter ever told of it. Let the DaemonSet run there: look at its node "
+            "selector and at the node's taints."
+        ),
+        "topology",
+    ),
     "policy-contradiction": (
         gettext_lazy("The kubelet is asked for one policy and runs another"),
         gettext_lazy(

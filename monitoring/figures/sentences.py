@@ -217,6 +217,9 @@ REMEDIES: dict[str, Promise] = {
         "Give the cloned machine an own machine-id (systemd-machine-id-setup) and restart it."
     ),
     "remove-duplicate": gettext_lazy("Remove one of the two addresses, or give each machine its own name."),
+    "not-in-cluster": gettext_lazy(
+        "Start this exporter with the name that its node has in Kubernetes (NODE_NAME), or move the address to another cluster."
+    ),
     "see-exporter-log": gettext_lazy("Look at the exporter's log on that node."),
 }
 
@@ -235,6 +238,7 @@ def remedy(code: str) -> str:
 
 EVENTS: dict[str, Promise] = {
     "first-seen": gettext_lazy("exporter %(version)s"),
+    "heard": gettext_lazy("exporter %(version)s"),
     "returned": gettext_lazy("exporter %(version)s"),
     "exporter-changed": gettext_lazy("exporter %(version)s"),
     "gone": gettext_lazy("it is now named %(renamed)s"),

@@ -62,11 +62,15 @@ class Node(models.Model):
     name = models.CharField(_("name"), max_length=253)
     uid = models.CharField(_("uid"), max_length=64, blank=True)
     """Kubernetes uid or machine-id; "" where the exporter may not tell."""
-    topology = models.ForeignKey(Topology, models.PROTECT, related_name="nodes", verbose_name=_("topology"))
-    slot = models.PositiveIntegerField(_("place in the live planes"))
+    topology = models.ForeignKey(
+        Topology, models.PROTECT, null=True, blank=True, related_name="nodes", verbose_name=_("topology")
+    )
+    """null = no exporter ever told of this node: the API server alone knows it."""
+    slot = models.PositiveIntegerField(_("place in the live planes"), null=True, blank=True)
     """Index of its first cell in the cluster's live planes; it has as many cells as its topology has NUMA nodes."""
     first_seen = models.DateTimeField(_("first seen"))
-    last_seen = models.DateTimeField(_("last seen"))
+    last_seen = models.DateTimeField(_("last seen"), null=True, blank=True)
+    """When its exporter answered last."""
     gone_at = models.DateTimeField(_("gone since"), null=True, blank=True)
     attributes = models.JSONField(default=dict)
     """JSON of `numacore.topology.Attributes`."""
@@ -129,12 +133,22 @@ class Endpoint(models.Model):
         OK = "ok", _("answers")
         FAILING = "failing", _("fails")
 
+    class Origin(models.TextChoices):
+        GIVEN = "given", _("entered")
+        POD = "pod", _("its pod")
+        SERVICE = "service", _("a headless Service")
+
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="endpoints", verbose_name=_("cluster"))
     url = models.CharField(_("address"), max_length=500)
     name = models.CharField(_("name"), max_length=253, blank=True)
     token = SealedField(_("bearer token"), max_length=4096, blank=True)
     """Secret: never shown, never in a log."""
+    ca = models.TextField(_("certificate authority (PEM)"), max_length=65_536, blank=True)
+    """Whom its certificate must be from; "" = one that this machine trusts."""
+    server_name = models.CharField(_("name in its certificate"), max_length=253, blank=True)
+    """Where it is not the host of the address."""
     enabled = models.BooleanField(_("collected"), default=True)
+    origin = models.CharField(_("found by"), max_length=12, choices=Origin.choices, default=Origin.GIVEN)
     state = models.CharField(_("state"), max_length=8, choices=State.choices, default=State.NEW)
     last_try = models.DateTimeField(_("last try"), null=True, blank=True)
     last_ok = models.DateTimeField(_("last answer"), null=True, blank=True)
@@ -166,6 +180,7 @@ class NodeEvent(models.Model):
 
     class Code(models.TextChoices):
         FIRST_SEEN = "first-seen", _("first seen")
+        HEARD = "heard", _("its exporter answers for the first time")
         RETURNED = "returned", _("returned")
         GONE = "gone", _("gone")
         REPLACED = "replaced", _("replaced by another machine")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -91,6 +91,10 @@ def stale(tiles: Iterable[Silent]) -> list[Attention]:
     return [
         Attention("warning", f"node-{tile.state}", {"age": tile.age}, tile.name) for tile in silent[:MOST]
     ]
+
+
+def unheard(names: Sequence[str]) -> list[Attention]:
+    return [Attention("warning", "node-unheard", {}, name) for name in names[:MOST]]
 
 
 def of_nodes(rows: list[dict[str, Any]]) -> list[Attention]:

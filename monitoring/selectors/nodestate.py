@@ -55,9 +55,19 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True):
     endpoint: Endpoint | None = None
 
 
+class NeverHeardError(Node.DoesNotExist):
+    """The API server has this node, and no exporter ever told of it: nothing is known of its NUMA nodes."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(f"no exporter ever told of {node.name}")
+        self.node = node
+
+
 def node_state(cluster: Cluster, name: str, now: datetime) -> NodeState:
-    """The current node of that name. Raises Node.DoesNotExist."""
+    """The current node of that name. Raises Node.DoesNotExist, NeverHeardError."""
     node = Node.objects.select_related("topology", "cluster").get(cluster=cluster, name=name, gone_at=None)
+    if node.topology is None:
+        raise NeverHeardError(node)
     endpoint = Endpoint.objects.filter(node=node, conflict="").order_by("-enabled", "-last_ok").first()
     try:
         state = hot.store().get(node.pk)
@@ -109,6 +119,7 @@ def _heard_since(node: Node, moment: float) -> bool:
 def _stored(
     node: Node, endpoint: Endpoint | None, now: datetime, failure: tuple[str, str] | None
 ) -> NodeState:
+    assert node.topology is not None
     placement = Placement.objects.filter(node=node).order_by("-since").first()
     code, text = failure or _cause(node, endpoint)
     facts = Facts(
@@ -116,7 +127,7 @@ def _stored(
         attributes=msgspec.convert(node.attributes, Attributes, strict=False, dec_hook=dec_hook),
         containers=_containers(placement) if placement else (),
     )
-    age = (now - node.last_seen).total_seconds()
+    age = None if node.last_seen is None else (now - node.last_seen).total_seconds()
     source = SectionState(age, "store")
     return NodeState(
         node=node,

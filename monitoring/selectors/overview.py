@@ -83,11 +83,13 @@ def overview(cluster: Cluster, now: datetime) -> Overview:
     """The overview of a cluster."""
     heard, planes, counts, notes, failure = _hot(cluster)
     rows = list(_rows(cluster))
-    tiles = [_tile(row, heard.get(row["pk"]), now.timestamp()) for row in rows]
+    tiles = [_tile(row, heard.get(row["pk"]), now.timestamp()) for row in rows if row["slot"] is not None]
+    unheard = [row["name"] for row in rows if row["slot"] is None]
     found = [
         *attention.crossing(cluster),
         *attention.endpoints(cluster),
         *attention.stale(tiles),
+        *attention.unheard(unheard),
         *attention.of_nodes(rows),
         *attention.service(counts, failure),
     ]
@@ -95,7 +97,7 @@ def overview(cluster: Cluster, now: datetime) -> Overview:
     ages = [tile.age for tile in tiles if tile.age is not None and tile.state == "ok"]
     return Overview(
         cluster=cluster,
-        totals=_totals(cluster, tiles),
+        totals=_totals(cluster, tiles, len(unheard)),
         oldest_age=max(ages, default=None),
         worst=_worst(cluster),
         policies=_policies(rows),
@@ -154,7 +156,7 @@ def _tile(row: dict[str, Any], heard: float | None, now: float) -> Tile:
     return Tile(row["name"], row["slot"], row["cells"], row["topology_policy"], state, row["crossing"], age)
 
 
-def _totals(cluster: Cluster, tiles: list[Tile]) -> Totals:
+def _totals(cluster: Cluster, tiles: list[Tile], unheard: int) -> Totals:
     summed = Node.objects.filter(cluster=cluster, gone_at=None).aggregate(
         **{f"sum_{name}": Sum(name) for name in SUMMED},
         busy_cpus=Sum(F("busy") * F("cpus")),
@@ -163,8 +165,8 @@ def _totals(cluster: Cluster, tiles: list[Tile]) -> Totals:
     known = {name: summed[f"sum_{name}"] for name in SUMMED}
     owners = {name.removeprefix("cpus_"): known[name] or 0 for name in OWNERS}
     return Totals(
-        nodes=len(tiles),
-        nodes_without_data=sum(1 for tile in tiles if tile.state != "ok"),
+        nodes=len(tiles) + unheard,
+        nodes_without_data=sum(1 for tile in tiles if tile.state != "ok") + unheard,
         numa_nodes=sum(tile.cells for tile in tiles),
         cpus=owners,
         cpus_total=known["cpus"] or 0,

@@ -70,8 +70,10 @@ WRITTEN = (*("last_try", "last_ok", "failures", "failures_total", "skew", "state
 
 
 def retire(now: datetime, hours: int) -> list[int]:
-    """Marks nodes gone that did not answer for so long. Returns them."""
-    silent = Node.objects.filter(gone_at=None, last_seen__lt=now - timedelta(hours=hours))
+    """Marks nodes gone that did not answer for so long, but for those that an API server has. Returns them."""
+    silent = Node.objects.filter(
+        gone_at=None, last_seen__lt=now - timedelta(hours=hours), kubernetes__isnull=True
+    )
     gone = []
     for node in silent.order_by("pk")[:500]:
         with transaction.atomic():

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
-from monitoring.models import Cluster, Endpoint, Node, NodeEvent, Topology
+from monitoring.models import Cluster, Connection, Endpoint, KubernetesNode, Node, NodeEvent, Topology
 from monitoring.services import leases, planes, topologies
 from monitoring.services.changes import COLUMNS, Changes
 from monitoring.services.leases import Tenure
@@ -81,7 +81,7 @@ def identify(claims: Sequence[Claim], now: datetime, tenure: Tenure | None = Non
         register.write()
     return [
         Identity(each.endpoint, None, conflict=each.conflict)
-        if each.node is None
+        if each.node is None or each.node.slot is None
         else Identity(each.endpoint, each.node.pk, each.node.slot, fresh=each.fresh)
         for each in verdicts
     ]
@@ -98,8 +98,12 @@ class _Register:
         self._gone: dict[tuple[int, str, str], Node] | None = None
         wanted = sorted({claim.cluster for claim in claims})
         # Whoever identifies waits here for other shards of the same cluster, and then sees what they wrote.
-        clusters = Cluster.objects.select_for_update(no_key=True).filter(pk__in=wanted).order_by("pk")
+        whole = Connection.listing_nodes().filter(cluster=OuterRef("pk"))
+        rows = Cluster.objects.select_for_update(no_key=True).filter(pk__in=wanted).order_by("pk")
+        clusters = list(rows.annotate(whole=Exists(whole)))
         self._planes = {row.pk: planes.Planes(row, now) for row in clusters}
+        self._whole = {row.pk for row in clusters if row.whole}
+        """Clusters all of whose nodes the API server told."""
         self._read_nodes(wanted)
         self._read_endpoints()
 
@@ -111,8 +115,13 @@ class _Register:
         known = Node.objects.filter(Q(name__in=names) | Q(uid__in=uids), cluster__in=clusters, gone_at=None)
         self._named: dict[Key, Node] = {}
         self._of_uid: defaultdict[Key, list[Node]] = defaultdict(list)
-        for node in known.select_related("topology").only(*KNOWN):
+        told = KubernetesNode.objects.filter(node=OuterRef("pk"))
+        self._of_api = set[int]()
+        """Nodes that an API server knows: their names say who they are, and only it can replace or remove them."""
+        for node in known.select_related("topology").only(*KNOWN).annotate(of_api=Exists(told)):
             self._enter(node)
+            if node.of_api:
+                self._of_api.add(node.pk)
 
     def _read_endpoints(self) -> None:
         known = {node.pk: node for node in self._named.values()}
@@ -152,6 +161,10 @@ class _Register:
         twin = next((node for node in twins if node.name != name), None)
         if named is not None:
             self._unclaimed(named, endpoint, f"node {name}", failures.CLAIMED)
+        if named is not None and named.pk in self._of_api:
+            return named, named.topology is None
+        if claim.cluster in self._whole:
+            raise ConflictError(failures.STRANGER, f"the API server of this cluster has no node {name}")
         if twin is not None:
             self._unclaimed(
                 twin, endpoint, f"node {twin.name}, which has the same machine-id", failures.CLONE
@@ -239,10 +252,13 @@ class _Register:
         return "topology" in changes
 
     def _new_topology(self, node: Node, claim: Claim) -> dict[str, Any]:
-        before, topology = node.topology.numa_nodes, self._topology(claim.machine.topology)
-        self._changes.note(node, Code.TOPOLOGY, {"before": node.topology_id, "after": topology.hash})
+        topology = self._topology(claim.machine.topology)
         changes = _of_topology(topology)
-        if topology.numa_nodes != before:
+        if node.topology is None:
+            self._changes.note(node, Code.HEARD, {"version": claim.exporter.version})
+        else:
+            self._changes.note(node, Code.TOPOLOGY, {"before": node.topology_id, "after": topology.hash})
+        if node.topology is None or topology.numa_nodes != node.topology.numa_nodes:
             changes["slot"] = self._planes[claim.cluster].place(topology.numa_nodes)
         return changes
 

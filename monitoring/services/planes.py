@@ -38,8 +38,9 @@ class Planes:
         nodes = Node.objects.filter(cluster=self._cluster)
         gone = nodes.filter(gone_at__lt=self._now - REUSE_AFTER)
         taken = nodes.exclude(gone_at__lt=self._now - REUSE_AFTER).values("slot")
-        places = gone.exclude(slot__in=taken).order_by("-slot").values_list("slot", "topology__numa_nodes")
+        placed = gone.filter(slot__isnull=False).exclude(slot__in=taken.filter(slot__isnull=False))
         found: defaultdict[int, list[int]] = defaultdict(list)
-        for slot, width in places.distinct():
+        for slot, width in placed.order_by("-slot").values_list("slot", "topology__numa_nodes").distinct():
+            assert slot is not None
             found[width].append(slot)
         return dict(found)

@@ -23,6 +23,7 @@ ADDRESS = "fix-address"
 TLS = "check-certificate"
 CLONE = "renew-machine-id"
 CLAIMED = "remove-duplicate"
+STRANGER = "not-in-cluster"
 SERVER = "see-exporter-log"
 
 

@@ -190,7 +190,7 @@ def test_it_asks_as_few_questions_for_many_nodes(
 ) -> None:
     nodes = [node(cluster, number, crossing=1) for number in range(60)]
     for each in nodes:
-        container(each, each.slot, crossing=True, cost=2.0)
+        container(each, each.slot or 0, crossing=True, cost=2.0)
     heard(cluster, *nodes[:30])
     with django_assert_max_num_queries(9):
         found = overview(cluster)

@@ -57,6 +57,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     score: Score | None = None
     disagreement: Disagreement | None = None
     policies: dict[str, State] = {}
+    devices_known: bool = True
     unknown_requests: int = 0
     """Containers on the node whose requests nobody knows."""
 
@@ -175,7 +176,7 @@ def row_of(group: Group, answer: NodeAnswer) -> Row:
         state=state_of(answer.shortage, first),
         policy=policy,
         scope=settings.topology_manager_scope,
-        why=_why(answer.shortage, first, policy),
+        why=_why(answer, first, policy),
         last=explaining.why(answer.last, policy) if answer.last and answer.fits else (),
         assumed=candidate.assumed,
         fits=answer.fits,
@@ -186,6 +187,7 @@ def row_of(group: Group, answer: NodeAnswer) -> Row:
         counted=judging.numa_count(answer),
         disagreement=answer.disagreement,
         policies=_policies(group, candidate, first) if answer.shortage is None else {},
+        devices_known=candidate.devices_known,
         unknown_requests=max((each.unknown for each in candidate.room.values()), default=0),
     )
 
@@ -200,7 +202,10 @@ def state_of(shortage: Shortage | None, verdict: Verdict | None) -> State:
     return "admitted" if verdict.admitted else "refused"
 
 
-def _why(shortage: Shortage | None, verdict: Verdict | None, policy: str) -> tuple[Reason, ...]:
+def _why(answer: NodeAnswer, verdict: Verdict | None, policy: str) -> tuple[Reason, ...]:
+    shortage = answer.shortage
+    if shortage is not None and "/" in shortage.resource and shortage.resource not in answer.candidate.room:
+        return (Reason("devices-unregistered", {"resource": shortage.resource, "container": ""}),)
     if shortage is not None:
         values: explaining.Values = {
             "resource": shortage.resource,

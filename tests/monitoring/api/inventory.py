@@ -109,7 +109,7 @@ def cluster(slug: str = "lab", **fields: object) -> Cluster:
     return Cluster.objects.create(slug=slug, **{"name": slug.title(), "kind": "kubernetes", **fields})
 
 
-def node(of: Cluster, name: str, topology: Topology, now: datetime, **fields: object) -> Node:
+def node(of: Cluster, name: str, topology: Topology | None, now: datetime, **fields: object) -> Node:
     values = {"slot": Node.objects.filter(cluster=of).count() * 2, "first_seen": now - timedelta(days=1)}
     return Node.objects.create(
         cluster=of, name=name, topology=topology, **{"last_seen": now, **values, **fields}

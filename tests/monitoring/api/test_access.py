@@ -26,7 +26,7 @@ def paths(lab: Lab) -> list[str]:
         "<slug:cluster>": "lab",
         "<str:node>": "worker-1",
         "<int:endpoint>": str(lab.endpoint.pk),
-        "<str:topology>": lab.node.topology_id,
+        "<str:topology>": str(lab.node.topology_id),
     }
     found = []
     for each in urls.patterns(audit.record_request):
