@@ -6,6 +6,9 @@ never a token, a key or a header.
 
 from __future__ import annotations
 
+import msgspec
+
+from monitoring.kube import rights
 from monitoring.kube.rights import Right
 
 REACH = "check-api-server-runs"
@@ -20,16 +23,28 @@ SERVER = "see-api-server-log"
 REMEDIES = (REACH, NETWORK, IDENTITY, RIGHT, CERTIFICATE, ADDRESS, PATIENCE, SERVER)
 
 
+LONGEST = 500
+"""Characters of a server's words that are kept."""
+
+
 class ApiError(Exception):
-    """A question without an answer. `status` is HTTP's, 0 where there was none; `reason` Kubernetes's own word, or ours in its form."""
+    """A question without an answer.
+
+    `status` is HTTP's, 0 where there was none; `reason` Kubernetes's own word, or ours in its form; `after` the seconds that the server
+    asks to wait before the next attempt, 0 where it says nothing.
+    """
 
     remedy = SERVER
 
-    def __init__(self, status: int, reason: str, message: str) -> None:
+    def __init__(
+        self, status: int, reason: str, message: str, *, after: float = 0.0, remedy: str = ""
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.reason = reason
         self.message = message
+        self.after = after
+        self.remedy = remedy or self.remedy
 
 
 class Unreachable(ApiError):  # noqa: N818 - named after what is so, as Kubernetes's own reasons are
@@ -61,9 +76,9 @@ class Forbidden(ApiError):  # noqa: N818
 
     remedy = RIGHT
 
-    def __init__(self, status: int, reason: str, message: str, right: Right | None) -> None:
-        super().__init__(status, reason, message)
-        self.right = right
+    @property
+    def right(self) -> Right | None:
+        return rights.refused(self.message)
 
 
 class NotServed(ApiError):  # noqa: N818
@@ -79,13 +94,9 @@ class Gone(ApiError):  # noqa: N818
 
 
 class TooMany(ApiError):  # noqa: N818
-    """429. `after`: seconds that the server asks to wait, 0 where it says nothing."""
+    """429: the server has too much to do."""
 
     remedy = PATIENCE
-
-    def __init__(self, status: int, reason: str, message: str, after: float) -> None:
-        super().__init__(status, reason, message)
-        self.after = after
 
 
 class Garbled(ApiError):  # noqa: N818
@@ -94,3 +105,39 @@ class Garbled(ApiError):  # noqa: N818
 
 class TooLarge(ApiError):  # noqa: N818
     """An answer beyond the limit of bytes, cut off."""
+
+
+class _Details(msgspec.Struct, rename="camel"):
+    retry_after_seconds: float = 0.0
+
+
+class Status(msgspec.Struct, tag_field="kind", tag="Status"):
+    """How Kubernetes says no: the body of an HTTP error, and the object of an ERROR event. meta/v1, types.go."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: _Details | None = None
+
+    @property
+    def after(self) -> float:
+        return self.details.retry_after_seconds if self.details else 0.0
+
+
+KINDS: dict[int, type[ApiError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotServed,
+    410: Gone,
+    429: TooMany,
+}
+
+
+def of(status: Status, code: int = 0, after: float = 0.0) -> ApiError:
+    """The exception for what a server said; `code` and `after` are those of HTTP, which win."""
+    code = code or status.code
+    kind = Gone if status.reason in ("Expired", "Gone") else KINDS.get(code, ApiError)
+    words = status.message if status.message.isprintable() else repr(status.message)
+    return kind(
+        code, status.reason or kind.__name__, words[:LONGEST] or f"HTTP {code}", after=after or status.after
+    )
