@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from numacore.kubelet import case as engine
+from tests import goprograms
 from tests.oracle import comparison, generator, program, shrinking
 from tests.oracle.comparison import Case, Difference
 
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"seed {chosen.seed}, {chosen.cases} cases", flush=True)
     try:
         binary = program.oracle()
-    except program.LackingError as lacking:
+    except goprograms.LackingError as lacking:
         print(f"This machine lacks {lacking}")
         return 2
     found = _differences(binary, chosen)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import servers
+from tests import goprograms, servers
 from tests.oracle import program
 
 
@@ -12,5 +12,5 @@ from tests.oracle import program
 def binary() -> Path:
     try:
         return program.oracle()
-    except program.LackingError as lacking:
+    except goprograms.LackingError as lacking:
         pytest.skip(f"{servers.NOT_HERE} {lacking}")

@@ -1,12 +1,7 @@
-"""The two programs that answer cases: the oracle, which is built once, and our engine.
+"""The two programs that answer cases: the oracle, which is built once (tests/goprograms.py), and our engine."""
 
-The oracle's binary lies in a cache folder outside the repository, under a name made from its sources and the Go version.
-"""
-
-import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
-from tests import servers
+from tests import goprograms, servers
+from tests.goprograms import Program
 
 Case = dict[str, Any]
 Answer = dict[str, Any]
 
-SOURCES = Path(__file__).parent / "kubelet"
-OLDEST_GO = (1, 26)
+ORACLE = Program("kubelet-oracle", Path(__file__).parent / "kubelet", "Kubernetes")
 AFTER_HANG = 3
 """The oracle's exit code when it answered a case in which the kubelet hangs; the rest has to be asked anew."""
 BATCH = 250
@@ -29,65 +24,9 @@ MEMORY_FOLDER = Path("/dev/shm")
 """State files are written and read a lot; where there is a folder in memory they go there."""
 
 
-class LackingError(Exception):
-    """What this machine would need to have."""
-
-
 def oracle() -> Path:
-    """The oracle's binary, built if it is not there yet (minutes).
-
-    Raises:
-        LackingError: there is no Go, an old one, or no modules for it.
-        subprocess.CalledProcessError: the build failed.
-    """
-    go = shutil.which("go")
-    if go is None:
-        raise LackingError("Go")
-    version = _output([go, "env", "GOVERSION"])
-    if not _new_enough(version):
-        raise LackingError(f"Go {OLDEST_GO[0]}.{OLDEST_GO[1]} (it has {version})")
-    binary = _cache() / _digest(version) / "kubelet-oracle"
-    if not binary.exists():
-        _build(go, binary)
-    return binary
-
-
-def _new_enough(version: str) -> bool:
-    numbers = version.removeprefix("go").split(" ")[0].split(".")
-    return (
-        len(numbers) > 1 and all(map(str.isdigit, numbers[:2])) and tuple(map(int, numbers[:2])) >= OLDEST_GO
-    )
-
-
-def _output(command: Sequence[str]) -> str:
-    return subprocess.run(command, cwd=SOURCES, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numaweb" / "bin"
-
-
-def _digest(version: str) -> str:
-    digest = hashlib.sha256(version.encode())
-    for file in sorted(path for path in SOURCES.iterdir() if path.is_file()):
-        digest.update(file.name.encode() + file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _build(go: str, binary: Path) -> None:
-    """Builds beside its place and moves it there, so that two runs at once end with one whole binary.
-
-    Raises:
-        LackingError: the modules of Kubernetes cannot be had.
-        subprocess.CalledProcessError: they are here, and the program does not build.
-    """
-    fetched = subprocess.run([go, "mod", "download"], cwd=SOURCES, capture_output=True, text=True)
-    if fetched.returncode:
-        raise LackingError(f"the Go modules of Kubernetes ({fetched.stderr.strip().splitlines()[-1][:200]})")
-    binary.parent.mkdir(parents=True, exist_ok=True)
-    being_made = binary.with_name(f"{binary.name}.{os.getpid()}")
-    subprocess.run([go, "build", "-o", str(being_made), "."], cwd=SOURCES, check=True)
-    being_made.replace(binary)
+    """The oracle's binary, built if it is not there yet (minutes); errors as in goprograms.built."""
+    return goprograms.built(ORACLE)
 
 
 def ask_oracle(binary: Path, cases: Sequence[Case]) -> list[Answer]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import goprograms
 from tests.oracle import program
 
 pytestmark = pytest.mark.timeout(1800)
@@ -24,7 +25,7 @@ def executable(file: Path, lines: str) -> Path:
 
 def test_a_machine_without_go_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(program.LackingError, match="Go"):
+    with pytest.raises(goprograms.LackingError, match="Go"):
         program.oracle()
 
 
@@ -32,7 +33,7 @@ def test_a_machine_without_go_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_an_old_go_is_named(version: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     executable(tmp_path / "go", f"echo {version}\n")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    with pytest.raises(program.LackingError, match=f"Go 1.26 .it has {version}"):
+    with pytest.raises(goprograms.LackingError, match=f"Go 1.26 .it has {version}"):
         program.oracle()
 
 
@@ -61,7 +62,7 @@ def test_modules_that_cannot_be_had_are_named_with_the_cause(
     )
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with pytest.raises(program.LackingError, match=r"modules of Kubernetes \(no route\)"):
+    with pytest.raises(goprograms.LackingError, match=r"modules of Kubernetes \(no route\)"):
         program.oracle()
 
 
