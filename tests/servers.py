@@ -85,6 +85,11 @@ class Server:
 
     def start(self) -> None:
         """Starts the program and returns when it is ready."""
+        self.launch()
+        self.wait()
+
+    def launch(self) -> None:
+        """Starts the program, for callers that start several before they wait for the first."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command,
@@ -95,6 +100,10 @@ class Server:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+
+    def wait(self) -> None:
+        """Returns when the program that was launched is ready; fails with the end of its log when it is not."""
+        assert self.process is not None
         deadline = time.monotonic() + self.patience
         while not self.ready(self):
             if self.process.poll() is not None:
