@@ -11,7 +11,7 @@ import msgspec
 
 from numacore.cpuset import CpuSet
 from numacore.topology import Amount, Id
-from numacore.workload import MemoryBlock
+from numacore.workload import DeviceClaim, MemoryBlock
 
 Source = Literal["default", "file", "drop-in", "flag"]
 
@@ -75,6 +75,9 @@ class Kubelet(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     allocatable_cpus: CpuSet | None = None
     """CPUs that may become exclusive or serve the shared pool (PodResources GetAllocatableResources)."""
     allocatable_memory: tuple[MemoryBlock, ...] | None = None
+    allocatable_devices: tuple[DeviceClaim, ...] | None = None
+    """Every healthy device that a plugin registered, used or not, those of one resource with the same NUMA nodes together; None = unknown:
+    the kubelet does not tell (before 1.23), or an older exporter does not ask."""
     cpu_state: CpuManagerState | None = None
     memory_state: MemoryManagerState | None = None
     stale_since: float | None = None

@@ -176,7 +176,8 @@ def notes(plan: Plan) -> list[str]:
     found = {(each.code, tuple(each.values.items())): each for row in plan.rows for each in row.assumed}
     group = plan.group
     devices = sorted({name for each in group.pod.in_order() for name in each.limits if "/" in name})
-    more = [Reason("devices-unknown", {"resources": ", ".join(devices)})] if devices else []
+    unseen = devices and not all(row.devices_known for row in plan.judged)
+    more = [Reason("devices-unknown", {"resources": ", ".join(devices)})] if unseen else []
     if group.scheduler != DEFAULT_SCHEDULER:
         more += [Reason("numatopology-assumed"), Reason("scores-compare")]
     if unknown := sum(row.unknown_requests for row in plan.rows):

@@ -92,7 +92,7 @@ REFUSALS: dict[str, Form] = {
     ),
     "devices-short": (
         gettext_lazy("%(owner)s asks for %(asked)s × %(resource)s; %(free)s are free."),
-        gettext_lazy("An exporter knows only devices in use; look at the node itself for free ones."),
+        gettext_lazy("Ask for fewer, or wait until a pod that has some has left."),
     ),
     "devices-unregistered": (
         gettext_lazy("%(owner)s asks for %(resource)s, and no device plugin offers it on this node."),
@@ -205,7 +205,8 @@ NOTES: dict[str, Form] = {
     ),
     "devices-unknown": (
         gettext_lazy(
-            "Devices: an exporter knows those in use and no free ones, so whether %(resources)s are left is not judged."
+            "Devices: some kubelets do not tell all that they have (older than 1.23, or under an older exporter); whether %(resources)s are "
+            "left there is not judged."
         ),
         None,
     ),

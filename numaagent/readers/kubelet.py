@@ -79,6 +79,7 @@ class Reader:
             drop_in_dir=flags.get("config-dir"),
             allocatable_cpus=resources.allocatable_cpus if resources else None,
             allocatable_memory=resources.allocatable_memory if resources else None,
+            allocatable_devices=resources.allocatable_devices if resources else None,
             cpu_state=self._cpu_state(folder),
             memory_state=self._memory_state(folder),
             stale_since=self._client.stale_since,

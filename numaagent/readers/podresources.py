@@ -51,6 +51,8 @@ class PodResources(msgspec.Struct, frozen=True):
     containers: dict[tuple[str, str, str], Told]
     allocatable_cpus: CpuSet | None
     allocatable_memory: tuple[MemoryBlock, ...] | None
+    allocatable_devices: tuple[DeviceClaim, ...] | None
+    """Every healthy device, used or not, those with the same NUMA nodes together; None = this kubelet does not tell."""
 
 
 class Client:
@@ -108,7 +110,7 @@ class Client:
         try:
             listed = self._call("List", api.ListPodResourcesRequest(), api.ListPodResourcesResponse)
             allowed = self._allocatable()
-            if b"\0" in b"".join(_names(listed)):
+            if b"\0" in b"".join((*_names(listed), *_device_names(allowed.devices if allowed else ()))):
                 source.fail(path, "its answer cannot be used: a name has a NUL character")
                 return None
             return _read(listed, allowed)
@@ -162,8 +164,12 @@ def _names(listed: api.ListPodResourcesResponse) -> Iterable[bytes]:
         for each in pod.containers:
             yield each.name.encode()
             yield from (block.memory_type.encode() for block in each.memory)
-            for entry in each.devices:
-                yield from (name.encode() for name in (entry.resource_name, *entry.device_ids))
+            yield from _device_names(each.devices)
+
+
+def _device_names(entries: Iterable[api.ContainerDevices]) -> Iterable[bytes]:
+    for entry in entries:
+        yield from (name.encode() for name in (entry.resource_name, *entry.device_ids))
 
 
 def _read(
@@ -181,6 +187,7 @@ def _read(
         # Empty without the static policies, which is not the same as "none may be given".
         allocatable_cpus=CpuSet(allowed.cpu_ids) if allowed and allowed.cpu_ids else None,
         allocatable_memory=_memory(allowed.memory) if allowed and allowed.memory else None,
+        allocatable_devices=_by_place(allowed.devices) if allowed else None,
     )
 
 
@@ -199,3 +206,12 @@ def _devices(entries: Iterable[api.ContainerDevices]) -> tuple[DeviceClaim, ...]
         ids.setdefault(entry.resource_name, []).extend(entry.device_ids)
         nodes.setdefault(entry.resource_name, set()).update(node.ID for node in entry.topology.nodes)
     return tuple(DeviceClaim(name, tuple(ids[name]), tuple(sorted(nodes[name]))) for name in ids)
+
+
+def _by_place(entries: Iterable[api.ContainerDevices]) -> tuple[DeviceClaim, ...]:
+    """A claim for each resource and set of NUMA nodes: which device lies where matters here."""
+    found: dict[tuple[str, tuple[int, ...]], set[str]] = {}
+    for entry in entries:
+        numa = tuple(sorted({node.ID for node in entry.topology.nodes}))
+        found.setdefault((entry.resource_name, numa), set()).update(entry.device_ids)
+    return tuple(DeviceClaim(name, tuple(sorted(ids)), numa) for (name, numa), ids in sorted(found.items()))

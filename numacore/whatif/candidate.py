@@ -19,13 +19,14 @@ from numacore.facts import Facts
 from numacore.hints import mask_of
 from numacore.kubelet import checkpoint, cpu_manager, machine, memory_manager, node, resource, settings
 from numacore.kubelet.cpu_manager import CpuState
-from numacore.kubelet.device_manager import DeviceState
+from numacore.kubelet.device_manager import NO_IDS, Device, DeviceState
 from numacore.kubelet.errors import HangError, PanicError, StartError, UnsupportedError
 from numacore.kubelet.memory_state import MemoryState
 from numacore.kubelet.pod import Container, Pod
 from numacore.quantity import QuantityError
 from numacore.topology import Topology
 from numacore.volcano.topology import Cpu, Numatopology
+from numacore.workload import Container as Seen
 
 _VERSION = re.compile(r"v?1\.(\d+)")
 
@@ -46,6 +47,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     kubelet: node.Node | None = None
     volcano: Numatopology | None = None
     """As the resource-exporter reports it; None = there is no such object."""
+    devices_known: bool = False
+    """Whether every device of the node is known: then a resource of no plugin is one that the node does not have."""
     room: dict[str, Room] = {}
     """By resource, what the scheduler counts before any NUMA question; unknown resources absent."""
     assumed: tuple[Reason, ...] = ()
@@ -57,18 +60,13 @@ def of_facts(
 ) -> Candidate:
     """A candidate from everything known of a node. Without a Numatopology object of its own it gets the one that the
     resource-exporter would write. `seen`: its machine, from whoever made it already."""
+    if problem := unjudged(facts):
+        return Candidate(name=name, problem=problem)
     told = facts.kubelet
-    if told is None or told.present is None:
-        return Candidate(name=name, problem=Reason("kubelet-unknown"))
-    if not told.present:
-        return Candidate(name=name, problem=Reason("no-kubelet"))
-    if told.unread:
-        return Candidate(name=name, problem=Reason("settings-unread", {"file": told.unread[0]}))
-    if missing := _unknown_memory(facts):
-        return Candidate(name=name, problem=Reason("memory-unknown", {"numa": missing}))
+    assert told is not None
     seen = seen or machine.of_topology(facts.topology, facts.attributes)
     asked = {field: setting.value for field, setting in told.settings.items()}
-    minor, assumed = _minor(told.version)
+    minor, assumed = minor_of(told.version)
     try:
         wanted = settings.of_configuration(asked, minor, seen.memory)
         if problem := _not_in_force(told, wanted):
@@ -82,9 +80,24 @@ def of_facts(
         name=name,
         kubelet=running,
         volcano=volcano or numatopology(facts, wanted),
-        room=_room(facts),
+        devices_known=told.allocatable_devices is not None,
+        room=_room(facts) | _device_room(running.state.devices),
         assumed=assumed,
     )
+
+
+def unjudged(facts: Facts) -> Reason | None:
+    """Why nothing can be said of a node's kubelet: too little of it is known."""
+    told = facts.kubelet
+    if told is None or told.present is None:
+        return Reason("kubelet-unknown")
+    if not told.present:
+        return Reason("no-kubelet")
+    if told.unread:
+        return Reason("settings-unread", {"file": told.unread[0]})
+    if missing := _unknown_memory(facts):
+        return Reason("memory-unknown", {"numa": missing})
+    return None
 
 
 def _not_in_force(told: kubeletstate.Kubelet, wanted: settings.Settings) -> Reason | None:
@@ -107,7 +120,7 @@ def _unknown_memory(facts: Facts) -> str:
     )
 
 
-def _minor(version: str | None) -> tuple[int, tuple[Reason, ...]]:
+def minor_of(version: str | None) -> tuple[int, tuple[Reason, ...]]:
     """The kubelet's minor version, and what had to be assumed for it."""
     match = _VERSION.match(version or "")
     if match is None:
@@ -125,8 +138,8 @@ def state_of(facts: Facts) -> node.State:
     """What the managers hold, from their state files. Entries of pods that the node no longer runs are there too, and go with
     the next admission, as in the kubelet.
 
-    No devices: an exporter knows those in use and no free ones, so that every pod that asks for one would be refused here.
-    Resources that no plugin offers are nothing to the managers; whoever shows a verdict says that devices were not judged.
+    Devices where the kubelet tells all that it has. Where it does not, only those in use are known, and there are none here: every pod
+    that asks for one would be refused. Resources that no plugin offers are nothing to the managers; whoever shows a verdict says so.
     """
     told = facts.kubelet
     cpu, memory = (told.cpu_state, told.memory_state) if told else (None, None)
@@ -137,9 +150,32 @@ def state_of(facts: Facts) -> node.State:
             if memory and memory.policy == memory_manager.STATIC
             else MemoryState()
         ),
-        devices=DeviceState(),
+        devices=_devices(facts),
         pods=_pods(facts, cpu, memory),
     )
+
+
+def _devices(facts: Facts) -> DeviceState:
+    """All devices by resource, and who holds which."""
+    told = facts.kubelet.allocatable_devices if facts.kubelet else None
+    state = DeviceState()
+    if told is None:
+        return state
+    report: dict[str, list[Device]] = {}
+    for claim in told:
+        report.setdefault(claim.resource, []).extend(Device(each, claim.numa) for each in claim.ids)
+    state.register({name: tuple(devices) for name, devices in report.items()})
+    for container in facts.containers:
+        for claim in container.devices:
+            if claim.resource in state.registered:
+                state.hold(_holder(container), container.name or "", claim.resource, frozenset(claim.ids))
+                state.allocated[claim.resource] = state.allocated.get(claim.resource, NO_IDS) | set(claim.ids)
+    return state
+
+
+def _holder(container: Seen) -> str:
+    """The pod's uid; of one that only the kubelet's socket knows, what it is called by."""
+    return container.pod_uid or container.id
 
 
 def _pods(
@@ -150,8 +186,8 @@ def _pods(
     """Running pods, by the containers that they are known to have: what they hold is theirs."""
     names: dict[str, set[str]] = {}
     for container in facts.containers:
-        if container.pod_uid:
-            names.setdefault(container.pod_uid, set()).update([container.name] if container.name else [])
+        if container.pod_uid or container.devices:
+            names.setdefault(_holder(container), set()).update([container.name] if container.name else [])
     entries: list[Mapping[str, Mapping[str, object]]] = [each.entries for each in (cpu, memory) if each]
     for each in entries:
         for uid in each.keys() & names.keys():
@@ -227,3 +263,11 @@ def _room(facts: Facts) -> dict[str, Room]:
                 allocated.unknown,
             )
     return found
+
+
+def _device_room(state: DeviceState) -> dict[str, Room]:
+    """What the scheduler counts of devices."""
+    return {
+        name: Room(Fraction(len(state.allocated.get(name, NO_IDS))), Fraction(len(devices)))
+        for name, devices in state.registered.items()
+    }

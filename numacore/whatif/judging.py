@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import msgspec
 
+from numacore.cpuset import CpuSet, union
 from numacore.diagnosis import Reason
 from numacore.kubelet import node, topology_manager
 from numacore.kubelet import pod as kubelet_pod
@@ -81,7 +82,7 @@ def judge_node(group: Group, candidate: Candidate, wanted: int) -> NodeAnswer:
     if candidate.kubelet is None:
         return NodeAnswer(candidate=candidate, problem=candidate.problem)
     seen = volcano_verdict(group, candidate)
-    shortage = _shortage(group, candidate.room, 1)
+    shortage = _no_plugin(group, candidate) or _shortage(group, candidate.room, 1)
     if shortage:
         return NodeAnswer(candidate=candidate, shortage=shortage, fits=0, volcano=seen)
     running, first = node.admit(candidate.kubelet, _numbered(group, 0))
@@ -94,6 +95,35 @@ def judge_node(group: Group, candidate: Candidate, wanted: int) -> NodeAnswer:
         volcano=seen,
         disagreement=disagreement(group, candidate, first, seen) if seen else None,
     )
+
+
+def after(group: Group, candidate: Candidate, wanted: int) -> Candidate:
+    """The candidate once up to `wanted` pods of the group stand on it, one after the other; as it was where none fits.
+
+    One whose kubelet crashes on them cannot be judged any more.
+    """
+    if candidate.kubelet is None:
+        return candidate
+    running, placed, owned = candidate.kubelet, 0, 0
+    base = len(running.state.pods)
+    while placed < wanted and not _shortage(group, candidate.room, placed + 1):
+        pod = msgspec.structs.replace(group.pod, uid=f"before-{base}-{placed}")
+        following, verdict = node.admit(running, pod)
+        if verdict.outcome in ("panics", "hangs"):
+            problem = Reason("crashed-before", {"workload": group.title})
+            return Candidate(name=candidate.name, assumed=candidate.assumed, problem=problem)
+        if not verdict.admitted:
+            break
+        running, placed = following, placed + 1
+        owned |= union(each.cpus for each in verdict.placements.values() if each.cpus).bits
+    room = {
+        name: msgspec.structs.replace(each, requested=each.requested + placed * asked_for(group, name))
+        for name, each in candidate.room.items()
+    }
+    seen = candidate.volcano
+    if seen is not None:
+        seen = msgspec.structs.replace(seen, allocatable=seen.allocatable - CpuSet.of_bits(owned))
+    return msgspec.structs.replace(candidate, kubelet=running, room=room, volcano=seen)
 
 
 def _how_many(
@@ -122,6 +152,15 @@ def _shortage(group: Group, room: Mapping[str, Room], pods_there: int) -> Shorta
         free = each.allocatable - each.requested - asked * (pods_there - 1)
         if asked > 0 and asked > free:
             return Shortage(name, asked, max(free, Fraction(0)))
+    return None
+
+
+def _no_plugin(group: Group, candidate: Candidate) -> Shortage | None:
+    """The first device asked for that no plugin offers on a node whose devices are known."""
+    names = {name for each in group.pod.in_order() for name in each.limits if "/" in name}
+    for name in sorted(names) if candidate.devices_known else ():
+        if name not in candidate.room and (asked := asked_for(group, name)) > 0:
+            return Shortage(name, asked, Fraction(0))
     return None
 
 

@@ -53,6 +53,13 @@ def socket(root: Path) -> Iterator[Socket]:
         api.AllocatableResourcesResponse(
             cpu_ids=range(1, 8),
             memory=[api.ContainerMemory(memory_type="memory", size=5, topology=nodes(0))],
+            devices=[
+                api.ContainerDevices(resource_name="vendor.com/nic", device_ids=["c"], topology=nodes(1)),
+                api.ContainerDevices(resource_name="vendor.com/nic", device_ids=["a"], topology=nodes(0)),
+                api.ContainerDevices(resource_name="vendor.com/nic", device_ids=["b"], topology=nodes(1)),
+                api.ContainerDevices(resource_name="vendor.com/nic", device_ids=["x"], topology=nodes(1, 0)),
+                api.ContainerDevices(resource_name="vendor.com/gpu", device_ids=["g0"]),
+            ],
         ),
     )
     yield found
@@ -88,6 +95,12 @@ def test_it_tells_what_each_container_owns(open_node: Open, root: Path, socket: 
     assert side.exclusive == CpuSet()
     assert found.kubelet.allocatable_cpus == CpuSet.parse("1-7")
     assert found.kubelet.allocatable_memory == (MemoryBlock("memory", 5, (0,)),)
+    assert found.kubelet.allocatable_devices == (
+        DeviceClaim("vendor.com/gpu", ("g0",), ()),
+        DeviceClaim("vendor.com/nic", ("a",), (0,)),
+        DeviceClaim("vendor.com/nic", ("x",), (0, 1)),
+        DeviceClaim("vendor.com/nic", ("b", "c"), (1,)),
+    )
 
 
 def test_it_keeps_containers_that_have_no_group_here(open_node: Open, root: Path, socket: Socket) -> None:
