@@ -220,6 +220,9 @@ REMEDIES: dict[str, Promise] = {
     "not-in-cluster": gettext_lazy(
         "Start this exporter with the name that its node has in Kubernetes (NODE_NAME), or move the address to another cluster."
     ),
+    "name-of-its-node": gettext_lazy(
+        "Give the exporter's pod the name of its node: NODE_NAME from the field spec.nodeName."
+    ),
     "see-exporter-log": gettext_lazy("Look at the exporter's log on that node."),
 }
 

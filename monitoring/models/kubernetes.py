@@ -38,6 +38,14 @@ class Connection(models.Model):
     token = SealedField(_("ServiceAccount token"), max_length=16_384, blank=True)
     """Secret: never shown, never in a log."""
     enabled = models.BooleanField(_("watched"), default=True)
+    exporter_namespace = models.CharField(
+        _("namespace of the exporters"),
+        max_length=63,
+        blank=True,
+        help_text=_(
+            "Only pods of this namespace count as exporters. Needed where exporters want a token: no other pod may receive it."
+        ),
+    )
     exporter_https = models.BooleanField(_("exporters speak TLS"), default=False)
     exporter_token = SealedField(_("exporters' bearer token"), max_length=4096, blank=True)
     """Secret: never shown, never in a log."""
@@ -59,7 +67,9 @@ class Connection(models.Model):
     remedy = models.CharField(_("remedy"), max_length=40, blank=True)
     """Code for which pages have a sentence."""
     missing = models.JSONField(_("missing rights"), default=list)
-    """[{"verb", "group", "resource", "subresource", "page"}]"""
+    """[{"verb", "group", "resource", "subresource", "why"}]"""
+    daemonsets = models.JSONField(_("DaemonSets of exporters"), default=list)
+    """[{"namespace", "name", "desired", "ready", "misscheduled"}]"""
 
     class Meta:
         ordering = ["cluster"]

@@ -161,6 +161,8 @@ class _Register:
         twin = next((node for node in twins if node.name != name), None)
         if named is not None:
             self._unclaimed(named, endpoint, f"node {name}", failures.CLAIMED)
+        if endpoint.origin == Endpoint.Origin.POD and endpoint.name != name:
+            raise ConflictError(failures.ELSEWHERE, f"its pod runs on {endpoint.name} and speaks for {name}")
         if named is not None and named.pk in self._of_api:
             return named, named.topology is None
         if claim.cluster in self._whole:

@@ -24,6 +24,7 @@ TLS = "check-certificate"
 CLONE = "renew-machine-id"
 CLAIMED = "remove-duplicate"
 STRANGER = "not-in-cluster"
+ELSEWHERE = "name-of-its-node"
 SERVER = "see-exporter-log"
 
 
