@@ -8,7 +8,7 @@ selectors read.
 from monitoring.history.compaction import compact, roll_up
 from monitoring.history.journal import write as write_journal
 from monitoring.history.metrics import METRICS, Metric
-from monitoring.history.reading import Points, read
+from monitoring.history.reading import Points, read, read_several
 from monitoring.history.retention import forget
 from monitoring.history.samples import NodeSample
 
@@ -20,6 +20,7 @@ __all__ = [
     "compact",
     "forget",
     "read",
+    "read_several",
     "roll_up",
     "write_journal",
 ]

@@ -9,7 +9,7 @@ from monitoring.selectors.configuration import settings
 from monitoring.selectors.inventory import Hit, containers, events, namespaces, node_ids, nodes, search
 from monitoring.selectors.nodestate import NodeState, SectionState, node_state
 from monitoring.selectors.overview import Component, Overview, Tile, Totals, overview
-from monitoring.selectors.timeline import Series, history
+from monitoring.selectors.timeline import Series, histories, history
 
 __all__ = [
     "Attention",
@@ -27,6 +27,7 @@ __all__ = [
     "clusters",
     "containers",
     "events",
+    "histories",
     "history",
     "namespaces",
     "node_ids",

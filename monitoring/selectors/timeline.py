@@ -1,9 +1,9 @@
-"""A node's history of one metric: from Prometheus where one is configured and answers, else from the own store."""
+"""A node's history by metric: from Prometheus where one is configured and answers, else from the own store."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 from urllib.parse import urlsplit
@@ -58,17 +58,30 @@ QUERIES = {
 
 
 def history(node: Node, metric: str, start: datetime, end: datetime, max_points: int = 300) -> Series:
-    """The history between two moments. Raises KeyError for a metric that is not kept."""
-    error = ""
-    source = configured() if metric in QUERIES else None
+    """The history of one metric, as `histories` has it."""
+    return histories(node, (metric,), start, end, max_points)[metric]
+
+
+def histories(
+    node: Node, metrics: Sequence[str], start: datetime, end: datetime, max_points: int = 300
+) -> dict[str, Series]:
+    """The history between two moments, by metric. Raises KeyError for a metric that is not kept.
+
+    Each metric has its own source: one that Prometheus lacks, or does not answer, is read from the own store.
+    """
+    source = configured() if QUERIES.keys() & set(metrics) else None
+    found: dict[str, Series] = {}
+    errors: dict[str, str] = {}
     if source is not None:
-        try:
-            found = _asked(source, node, QUERIES[metric], start, end, max_points)
-            if found.values:
-                return found
-        except SourceError as failure:
-            error = str(failure)
-    return _stored(node, metric, start, end, max_points, error)
+        for metric in QUERIES.keys() & set(metrics):
+            try:
+                series = _asked(source, node, QUERIES[metric], start, end, max_points)
+                if series.values:
+                    found[metric] = series
+            except SourceError as failure:
+                errors[metric] = str(failure)
+    rest = [metric for metric in metrics if metric not in found]
+    return found | (_stored(node, rest, start, end, max_points, errors) if rest else {})
 
 
 def configured() -> Prometheus | None:
@@ -144,7 +157,14 @@ def _step(start: datetime, end: datetime, max_points: int) -> int:
     return max(1, -(-int((end - start).total_seconds()) // max(1, max_points - 1)))
 
 
-def _stored(node: Node, metric: str, start: datetime, end: datetime, max_points: int, error: str) -> Series:
+def _stored(
+    node: Node,
+    metrics: Sequence[str],
+    start: datetime,
+    end: datetime,
+    max_points: int,
+    errors: Mapping[str, str],
+) -> dict[str, Series]:
     wanted, now = configuration.settings(), datetime.now(UTC)
     finest = 1
     if start < now - timedelta(hours=wanted.detail_hours):
@@ -152,7 +172,11 @@ def _stored(node: Node, metric: str, start: datetime, end: datetime, max_points:
     if start < now - timedelta(days=wanted.minute_days):
         finest = spans.QUARTERS.step
     moments = int(start.timestamp()), max(int(start.timestamp()) + 1, int(end.timestamp()))
-    points = store.read(node.pk, metric, *moments, max_points, finest)
+    found = store.read_several(node.pk, metrics, *moments, max_points, finest)
+    return {metric: _series(points, errors.get(metric, "")) for metric, points in found.items()}
+
+
+def _series(points: store.Points, error: str) -> Series:
     times = [datetime.fromtimestamp(at, UTC) for at in points.times]
     return Series(times, points.values, points.step, "store", error)
 

@@ -27,11 +27,7 @@ class History(NodeView):
         span = form.span()
         if span is None:
             return JsonResponse({"errors": form.errors}, status=HTTPStatus.BAD_REQUEST)
-        node = self.row()
-        found = {
-            metric: selectors.history(node, metric, span.start, span.end, MOST_POINTS)
-            for metric in charts.TITLES
-        }
+        found = selectors.histories(self.row(), tuple(charts.TITLES), span.start, span.end, MOST_POINTS)
         return JsonResponse({"charts": {metric: answer(metric, series) for metric, series in found.items()}})
 
 

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
@@ -64,6 +66,21 @@ def test_it_keeps_one_sample_of_an_interval_that_is_written_twice(node: Node) ->
 def test_it_reads_a_metric_of_the_whole_node(node: Node) -> None:
     history.write_journal(0, T0, [sample(node, (0.25, 0.5), crossing=3)])
     assert history.read(node.pk, "crossing", T0, T0 + 10, 10).values == {"node": [3.0]}
+
+
+def test_it_reads_several_metrics_with_the_queries_of_one(
+    node: Node, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    fill(node, T0, T0 + 600)
+    history.compact(T0 + DAY)
+    history.write_journal(0, T0 + 600, [sample(node, (0.25, None), crossing=3)])
+    with CaptureQueriesContext(connection) as one:
+        busy = history.read(node.pk, "busy", T0, T0 + 610, 100)
+    with django_assert_num_queries(len(one)):
+        both = history.read_several(node.pk, ("crossing", "busy"), T0, T0 + 610, 100)
+    assert both["busy"] == busy
+    assert busy.values["0"][-2:] == [0.5, 0.25]
+    assert both["crossing"].values["node"][-1] == 3.0
 
 
 def test_it_compacts_spans_that_are_over_and_nothing_else(node: Node) -> None:
