@@ -16,6 +16,7 @@ from monitoring import filters, hot, selectors
 from monitoring.api import base, lists, rows, shapes
 from monitoring.api.explicit import explicit
 from monitoring.figures import sentences
+from monitoring.figures.why import Why
 from monitoring.models import Cluster, Endpoint, Node
 from monitoring.selectors import NodeState
 from numacore.diagnosis import Reason
@@ -84,9 +85,9 @@ def rounded(age: float | None) -> float | None:
     return None if age is None else round(age, 3)
 
 
-def why(reason: Reason) -> shapes.Why:
+def why(reason: Reason) -> Why:
     said = sentences.reason(reason)
-    return shapes.Why(reason.code, said.text, said.remedy or None)
+    return Why(reason.code, said.text, said.remedy or None)
 
 
 class NodeReport(NodeView):

@@ -6,25 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.http import HttpResponse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.request import Request
 
 from monitoring import hot, selectors
-from monitoring.api import base, planshapes
+from monitoring.api import base
 from monitoring.api.explicit import encode
-from monitoring.api.shapes import Why
-from monitoring.figures import manifests, plan, verdicts
-from monitoring.figures.sentences import Said
+from monitoring.figures import manifests, plananswers, planshapes
 from monitoring.models import Cluster
 from monitoring.selectors import planning
-from monitoring.selectors.planning import Question, Row
-from monitoring.selectors.planning.question import MOST_REPLICAS, POLICIES, SCOPES
+from monitoring.selectors.planning import Question
+from monitoring.selectors.planning.question import MOST_REPLICAS, MOST_WEIGHT, POLICIES, SCOPES
 from monitoring.sources import manifest as source
-from numacore import lint, manifest
-from numacore.diagnosis import Reason
+from numacore import manifest
 from numacore.manifest import Group, ManifestError
 
 SECONDS = 10.0
@@ -59,6 +55,19 @@ class PlanBody(serializers.Serializer[Any]):
     policy = serializers.ChoiceField(choices=POLICIES, required=False)
     scope = serializers.ChoiceField(choices=SCOPES, required=False)
     replicas = serializers.IntegerField(min_value=1, max_value=MOST_REPLICAS, required=False)
+    together = serializers.BooleanField(
+        required=False, help_text="workloads stand on a node one after the other, in the manifest's order"
+    )
+    weight = serializers.CharField(
+        max_length=MOST_WEIGHT,
+        required=False,
+        allow_blank=True,
+        help_text="of numa-aware, as it is written behind `weight:` in the scheduler's configuration",
+    )
+    trace = serializers.BooleanField(
+        required=False,
+        help_text=f"how each answer came about, what else may come of it, and what would make it fit: for at most {plananswers.MOST_TRACED} nodes",
+    )
 
 
 class ClusterPlanBody(PlanBody):
@@ -89,9 +98,10 @@ class Judging(base.ApiView):
         of = cluster_named(asked.pop("cluster", None)) if cluster is None else base.cluster_of(cluster)
         groups = groups_of(asked.pop("manifest"))
         names = tuple(asked.pop("nodes", ()))
+        traced = bool(asked.pop("trace", False))
         question = Question(names=names, **{name: value for name, value in asked.items() if value != ""})
         try:
-            value = self.judged(of, groups, question)
+            value = self.judged(of, groups, question, traced)
         except planning.UnknownNodesError as error:
             text = _("There is no current node “%(node)s” in this cluster.")
             raise ValidationError({"nodes": [text % {"node": name} for name in error.names[:20]]}) from None
@@ -103,7 +113,7 @@ class Judging(base.ApiView):
         response["Cache-Control"] = "no-store"
         return response
 
-    def judged(self, cluster: Cluster, groups: Sequence[Group], question: Question) -> Any:
+    def judged(self, cluster: Cluster, groups: Sequence[Group], question: Question, traced: bool) -> Any:
         raise NotImplementedError
 
 
@@ -116,9 +126,10 @@ class Plan(Judging):
     def post(self, request: Request, cluster: str) -> HttpResponse:
         return self.answered(request, cluster)
 
-    def judged(self, cluster: Cluster, groups: Sequence[Group], question: Question) -> planshapes.PlanAnswer:
-        found = planned(cluster, groups, question)
-        return planshapes.PlanAnswer(cluster.slug, [group_value(each, question) for each in found])
+    def judged(
+        self, cluster: Cluster, groups: Sequence[Group], question: Question, traced: bool
+    ) -> planshapes.PlanAnswer:
+        return plananswers.answer(cluster, groups, question, traced, SECONDS)
 
 
 class AnyPlan(Plan):
@@ -139,10 +150,10 @@ class Lint(Judging):
     def post(self, request: Request, cluster: str) -> HttpResponse:
         return self.answered(request, cluster)
 
-    def judged(self, cluster: Cluster, groups: Sequence[Group], question: Question) -> planshapes.LintAnswer:
-        capacities = planning.capacities(cluster, question, timezone.now())
-        found = [planshapes.LintedGroup(each.title, findings(lint.lint(each, capacities))) for each in groups]
-        return planshapes.LintAnswer(cluster.slug, found)
+    def judged(
+        self, cluster: Cluster, groups: Sequence[Group], question: Question, _traced: bool
+    ) -> planshapes.LintAnswer:
+        return plananswers.linted(cluster, groups, question)
 
 
 class AnyLint(Lint):
@@ -187,84 +198,3 @@ def fault(of: manifest.Fault) -> dict[str, str]:
         "text": said.text,
         "remedy": said.remedy,
     }
-
-
-def planned(cluster: Cluster, groups: Sequence[Group], question: Question) -> list[planning.Plan]:
-    now, seconds = timezone.now(), SECONDS / len(groups)
-    return [planning.plan(cluster, each, question, now, seconds=seconds) for each in groups]
-
-
-def group_value(found: planning.Plan, question: Question) -> planshapes.PlannedGroup:
-    group, answer = found.group, plan.headline(found, question)
-    return planshapes.PlannedGroup(
-        workload=group.title,
-        namespace=group.namespace,
-        replicas=found.replicas,
-        scheduler=group.scheduler,
-        policy=group.policy or None,
-        tried=found.wanted,
-        summary=" ".join(each for each in (answer.text, answer.detail) if each),
-        best=found.best.node if found.best else None,
-        pending=found.pending,
-        assumptions=plan.notes(found),
-        findings=findings(lint.lint(group, found.capacities)),
-        nodes=[node_value(row) for row in found.rows],
-    )
-
-
-def findings(of: Sequence[lint.Finding]) -> list[planshapes.LintFinding]:
-    return [
-        planshapes.LintFinding(each.severity, each.field, each.reason.code, *_said(manifests.finding(each)))
-        for each in of
-    ]
-
-
-def _said(said: Said) -> tuple[str, str | None]:
-    return said.text, said.remedy or None
-
-
-def node_value(row: Row) -> planshapes.PlannedNode:
-    return planshapes.PlannedNode(
-        node=row.node,
-        outcome=row.state,
-        age=None if row.age is None else round(row.age, 3),
-        stale=row.stale,
-        policy=row.policy or None,
-        scope=row.scope or None,
-        reasons=list(map(why, row.why)),
-        fits=row.fits,
-        limited_by=list(map(why, row.last)),
-        qos=row.qos or None,
-        containers=[
-            planshapes.PlannedContainer(
-                name,
-                None if held.cpus is None else str(held.cpus),
-                [planshapes.PlannedMemory(each.kind, list(each.numa), each.size) for each in held.memory],
-            )
-            for name, held in row.placements.items()
-        ],
-        numa_nodes=list(row.numa),
-        volcano=volcano(row),
-        disagreement=planshapes.PlanDisagreement(
-            row.disagreement.side, row.disagreement.cause, verdicts.disagreement(row.disagreement)
-        )
-        if row.disagreement
-        else None,
-        policies=row.policies,
-    )
-
-
-def why(reason: Reason) -> Why:
-    return Why(reason.code, *_said(verdicts.reason(reason)))
-
-
-def volcano(row: Row) -> planshapes.VolcanoVerdict | None:
-    if row.volcano is None:
-        return None
-    outcome = row.volcano.outcomes[0]
-    return planshapes.VolcanoVerdict(
-        fits=outcome.fit,
-        text=verdicts.volcano(row.volcano).text,
-        message=outcome.reason or None,
-        score=row.score.value if row.score else None,
-    )

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from monitoring.figures.why import Why
 from numacore.kubeletstate import Kubelet
 from numacore.report import ContainerReport, NodeReport, Policy
 from numacore.topology import Attributes, Performance, Topology
@@ -255,14 +256,6 @@ class Distances(msgspec.Struct):
         list[Performance],
         Meta(description="latency in nanoseconds and bandwidth in MB/s, where the firmware has HMAT"),
     ]
-
-
-class Why(msgspec.Struct):
-    """A code and its sentence, with the remedy where there is one."""
-
-    code: str
-    text: str
-    remedy: str | None
 
 
 class PlacedContainer(msgspec.Struct):

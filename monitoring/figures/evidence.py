@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
-from monitoring.figures import amounts, drawing, plan, verdicts
-from monitoring.selectors.planning import Detail, Row
+from monitoring.figures import amounts, drawing, plan, verdicts, volcano
+from monitoring.selectors import planning
+from monitoring.selectors.planning import Detail, Row, Turn
 from numacore.cpuset import CpuSet, union
 from numacore.kubelet.advice import Fit
 from numacore.kubelet.offers import Offer
@@ -41,6 +42,16 @@ class Offered(NamedTuple):
     """In how many ways it could be served; None = anywhere."""
 
 
+class TurnLine(NamedTuple):
+    """One workload of several that stand on a node one after the other."""
+
+    title: str
+    state: str
+    label: str
+    text: str
+    why: str
+
+
 class Evidence(NamedTuple):
     """Everything that the page shows of one node."""
 
@@ -51,7 +62,8 @@ class Evidence(NamedTuple):
     alternatives: list[dict[str, Any]]
     others: list[str]
     advice: list[str]
-    steps: list[dict[str, Any]]
+    steps: list[volcano.Told]
+    turns: list[TurnLine]
     verdict: Verdict | None
 
 
@@ -67,9 +79,10 @@ def evidence(detail: Detail, row: Row | None) -> Evidence:
             each for alignment in (first.alignments if first else ()) for each in offered(alignment, ids)
         ],
         alternatives=[alternative(each, detail) for each in detail.alternatives],
-        others=[_other(each, detail) for each in detail.others],
+        others=[other(each, detail) for each in detail.others],
         advice=advised(detail),
-        steps=steps(detail.row),
+        steps=steps(detail, row),
+        turns=[turn(each) for each in detail.turns] if len(detail.turns) > 1 else [],
         verdict=first,
     )
 
@@ -91,6 +104,14 @@ def placed(detail: Detail, first: Verdict | None) -> list[dict[str, Any]]:
                 "memory": [
                     {"resource": amounts.name(block.kind), "numa": block.numa, "size": block.size}
                     for block in (held.memory if held else ())
+                ],
+                "devices": [
+                    {
+                        "resource": name,
+                        "ids": ", ".join(each.ids),
+                        "numa": sorted({n for ids in each.numa for n in ids}),
+                    }
+                    for name, each in (held.devices.items() if held else ())
                 ],
             }
         )
@@ -122,10 +143,7 @@ def _cell(offer: Offer, numa: int) -> Cell:
 def alternative(of: Alternative, detail: Detail) -> dict[str, Any]:
     """The first pod under another policy: what would become of it."""
     verdict = of.verdict
-    state = "unknown"
-    if verdict is not None:
-        crashed = verdict.outcome in ("panics", "hangs")
-        state = "crash" if crashed else "admitted" if verdict.admitted else "refused"
+    state = state_of(verdict)
     reasons = [verdicts.reason(each) for each in why(verdict, of.policy)] if verdict else []
     cpus = cpus_of(verdict) if verdict and verdict.admitted else CpuSet()
     return {
@@ -140,31 +158,51 @@ def alternative(of: Alternative, detail: Detail) -> dict[str, Any]:
     }
 
 
+def state_of(verdict: Verdict | None) -> planning.State:
+    if verdict is None:
+        return "unknown"
+    if verdict.outcome in ("panics", "hangs"):
+        return "crash"
+    return "admitted" if verdict.admitted else "refused"
+
+
 def cpus_of(verdict: Verdict) -> CpuSet:
     return union(each.cpus for each in verdict.placements.values() if each.cpus)
 
 
-def _other(verdict: Verdict, detail: Detail) -> str:
+def other(verdict: Verdict, detail: Detail) -> str:
     """Another answer that the kubelet may give as well."""
     if not verdict.admitted:
         return "; ".join(verdicts.reason(each).text for each in why(verdict, detail.row.policy))
     return _("admitted, CPUs %(cpus)s") % {"cpus": str(cpus_of(verdict)) or "–"}
 
 
-def advised(detail: Detail) -> list[str]:
-    """What would make a refused pod fit, one change each; of pods that would have to leave only the first few."""
-    names = {
+def names_of(detail: Detail) -> dict[str, str]:
+    """Names of the node's pods by uid, as far as they are known."""
+    return {
         each.pod_uid: f"{each.namespace}/{each.pod}"
         for each in detail.facts.containers
         if each.pod_uid and each.pod
     }
+
+
+def advised(detail: Detail) -> list[str]:
+    """What would make a refused pod fit, one change each; of pods that would have to leave only the first few."""
+    names = names_of(detail)
     leaving = [each for each in detail.advice if each.kind == "leaving"]
-    told = [_advice(each, names) for each in detail.advice if each not in leaving[MOST_LEAVING:]]
+    told = [advice(each, names) for each in detail.advice if each not in leaving[MOST_LEAVING:]]
     more = len(leaving) - MOST_LEAVING
     return [*told, _("and %(count)s other pods, each alone") % {"count": more}] if more > 0 else told
 
 
-def _advice(fit: Fit, names: Mapping[str, str]) -> str:
+def advice(fit: Fit, names: Mapping[str, str]) -> str:
+    """One change in words."""
+    if fit.kind == "request" and not fit.container:
+        return _("The pod as a whole asks for %(value)s %(resource)s; %(step)s more would be refused.") % {
+            "value": fit.value,
+            "resource": amounts.name(fit.name),
+            "step": fit.step,
+        }
     if fit.kind == "request":
         return _(
             "Container “%(container)s” asks for %(value)s %(resource)s; %(step)s more would be refused."
@@ -181,21 +219,24 @@ def _advice(fit: Fit, names: Mapping[str, str]) -> str:
     return _("The kubelet is set to %(field)s: %(value)s.") % {"field": fit.name, "value": fit.value}
 
 
-def steps(row: Row) -> list[dict[str, Any]]:
-    """What Volcano simulated, container by container."""
-    if row.volcano is None:
+def steps(detail: Detail, row: Row | None) -> list[volcano.Told]:
+    """What Volcano did, step by step; nothing where it does not schedule these pods. The score stands in the plan's `row`."""
+    if detail.row.volcano is None:
         return []
-    return [
-        {
-            "container": each.container,
-            "request": each.request,
-            "free": each.free,
-            "reserved": each.reserved,
-            "cpus": each.cpus,
-            "admitted": each.admitted,
-        }
-        for each in row.volcano.outcomes[0].steps
-    ]
+    score = row.score if row else None
+    return volcano.trace(detail.row.volcano, detail.facts.topology, score)
+
+
+def turn(of: Turn) -> TurnLine:
+    """How many pods of a workload found a place, where the first lies, and why no more did."""
+    row, found = of.row, of.row.fits or 0
+    text = _("%(found)s of %(wanted)s pods") % {"found": found, "wanted": of.wanted}
+    if row.cpus:
+        text += " · " + _("the first on CPUs %(cpus)s") % {"cpus": row.cpus}
+    reasons = [verdicts.reason(each) for each in (*row.why, *row.last)]
+    return TurnLine(
+        of.title, row.state, str(plan.STATES[row.state]), text, reasons[0].text if reasons else ""
+    )
 
 
 def drawn(detail: Detail, threshold: float) -> dict[str, Any]:

@@ -179,10 +179,27 @@ def notes(plan: Plan) -> list[str]:
     unseen = devices and not all(row.devices_known for row in plan.judged)
     more = [Reason("devices-unknown", {"resources": ", ".join(devices)})] if unseen else []
     if group.scheduler != DEFAULT_SCHEDULER:
-        more += [Reason("numatopology-assumed"), Reason("scores-compare")]
+        more += [Reason("numatopology-assumed", {"weight": plan.weight[0]}), *_scores(plan)]
     if unknown := sum(row.unknown_requests for row in plan.rows):
         more.append(Reason("requests-unknown", {"count": unknown}))
-    return [verdicts.reason(each).text for each in (*found.values(), *more, Reason("one-by-one"))]
+    return [verdicts.reason(each).text for each in (*found.values(), *more, *_order(plan))]
+
+
+def _order(plan: Plan) -> list[Reason]:
+    """What stands on the nodes already."""
+    if not plan.before:
+        return [Reason("one-by-one")]
+    return [Reason("in-order", {"workloads": ", ".join(each.title for each in plan.before)})]
+
+
+def _scores(plan: Plan) -> list[Reason]:
+    """What is easily misread in Volcano's scores."""
+    weight, used = plan.weight
+    candidates = [row for row in plan.rows if row.score is not None]
+    found = [] if used else [Reason("weight-unused", {"weight": weight})]
+    if len(candidates) == 1 and candidates[0].counted:
+        return [*found, Reason("one-candidate", {"node": candidates[0].node})]
+    return [*found, Reason("scores-compare")] if candidates else found
 
 
 class Found(NamedTuple):

@@ -168,6 +168,10 @@ PROBLEMS: dict[str, Form] = {
         gettext_lazy("The size of the memory of NUMA node %(numa)s is unknown."),
         gettext_lazy("Look at the problems of the exporter's readers on this node."),
     ),
+    "crashed-before": (
+        gettext_lazy("The kubelet of this node would crash on the pods of %(workload)s, which come first."),
+        gettext_lazy("Look at that workload alone; it must not get onto this node."),
+    ),
     "would-not-start": (
         gettext_lazy("With these settings the kubelet would not start: %(message)s"),
         gettext_lazy("Choose another policy or scope, or correct the kubelet's settings."),
@@ -212,7 +216,7 @@ NOTES: dict[str, Form] = {
     ),
     "numatopology-assumed": (
         gettext_lazy(
-            "Volcano's view of a node was made as its resource-exporter makes it; its rules are those of 1.15, weight 1."
+            "Volcano's view of a node was made as its resource-exporter makes it; its rules are those of 1.15, its weight is %(weight)s."
         ),
         None,
     ),
@@ -220,6 +224,24 @@ NOTES: dict[str, Form] = {
         gettext_lazy(
             "Volcano's score compares the nodes that it would take: where all need equally many NUMA nodes, as a single one does, "
             "each scores 0."
+        ),
+        None,
+    ),
+    "one-candidate": (
+        gettext_lazy(
+            "Volcano's score compares candidates: %(node)s is the only one, gets 0, and is chosen all the same."
+        ),
+        None,
+    ),
+    "weight-unused": (
+        gettext_lazy(
+            "The weight that stands in the scheduler's configuration is no whole number; Volcano says nothing and takes %(weight)s."
+        ),
+        None,
+    ),
+    "in-order": (
+        gettext_lazy(
+            "In the manifest's order: each node as if the pods of %(workloads)s stood on it already, as many as fit, then these."
         ),
         None,
     ),

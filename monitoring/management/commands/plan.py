@@ -8,21 +8,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone, translation
 
 from monitoring import hot, selectors
-from monitoring.figures import evidence, manifests, plan
+from monitoring.figures import evidence, manifests, plan, plananswers, volcano
 from monitoring.models import Cluster
 from monitoring.selectors import planning
-from monitoring.selectors.planning import Question
+from monitoring.selectors.planning import Question, Row
 from monitoring.selectors.planning.question import POLICIES, SCOPES
 from monitoring.services import endpoints
 from monitoring.sources import manifest as source
 from numacore import lint
 from numacore.manifest import Group, ManifestError
 
+ASKED = ("find", "on", "policy", "scope", "replicas", "together", "weight")
 PATIENT = 3600.0
 """Seconds: in a terminal every node is judged before anything is printed."""
 
@@ -42,6 +44,17 @@ class Command(BaseCommand):
         parser.add_argument("--policy", default="", choices=POLICIES, help="what if this were the policy")
         parser.add_argument("--scope", default="", choices=SCOPES, help="what if this were the scope")
         parser.add_argument("--replicas", type=int, default=None, help="instead of the manifest's")
+        parser.add_argument(
+            "--together", action="store_true", help="workloads stand on a node in the manifest's order"
+        )
+        parser.add_argument(
+            "--weight", default="", help="of numa-aware, as it is written in the scheduler's configuration"
+        )
+        parser.add_argument(
+            "--json",
+            action="store_true",
+            help=f"one JSON document as REST answers it, with the traces of up to {plananswers.MOST_TRACED} nodes",
+        )
         parser.add_argument("--lint", action="store_true", help="only what is wrong with the manifest")
         parser.add_argument("--language", default="en", choices=[code for code, _ in settings.LANGUAGES])
 
@@ -51,11 +64,14 @@ class Command(BaseCommand):
             groups = self.groups(options["file"])
             question = Question(
                 names=tuple(options["node"]),
-                **{name: options[name] for name in ("find", "on", "policy", "scope", "replicas")},
+                **{name: options[name] for name in ASKED},
             )
             try:
                 self.hear(cluster)
-                good = (self.linted if options["lint"] else self.planned)(cluster, groups, question)
+                judged = (
+                    (self.linted, self.linted_json) if options["lint"] else (self.planned, self.planned_json)
+                )
+                good = judged[bool(options["json"])](cluster, groups, question)
             except planning.UnknownNodesError as error:
                 raise CommandError(f"--node: this cluster has no node {error}") from None
             except hot.StoreError as error:
@@ -104,28 +120,45 @@ class Command(BaseCommand):
             self.stdout.write(f"  {each.severity} {each.field}: {each.text} {each.remedy}".rstrip())
         return all(each.severity != "error" for each in found)
 
+    def linted_json(self, cluster: Cluster, groups: Sequence[Group], question: Question) -> bool:
+        answer = plananswers.linted(cluster, groups, question)
+        self.stdout.write(msgspec.json.encode(answer).decode())
+        return all(each.severity != "error" for group in answer.groups for each in group.findings)
+
+    def planned_json(self, cluster: Cluster, groups: Sequence[Group], question: Question) -> bool:
+        answer = plananswers.answer(cluster, groups, question, traced=True, seconds=PATIENT)
+        self.stdout.write(msgspec.json.encode(answer).decode())
+        return all(any(node.outcome == "admitted" for node in group.nodes) for group in answer.groups)
+
     def planned(self, cluster: Cluster, groups: Sequence[Group], question: Question) -> bool:
-        good = [self.write_plan(cluster, each, question) for each in groups]
+        good = [
+            self.write_plan(cluster, each, question, question.before(groups, number))
+            for number, each in enumerate(groups)
+        ]
         return all(good)
 
-    def write_plan(self, cluster: Cluster, group: Group, question: Question) -> bool:
+    def write_plan(self, cluster: Cluster, group: Group, question: Question, before: Sequence[Group]) -> bool:
         """Prints one group's plan. Returns whether a node would take it."""
-        found = planning.plan(cluster, group, question, timezone.now(), seconds=PATIENT)
+        found = planning.plan(cluster, group, question, timezone.now(), seconds=PATIENT, before=before)
         answer = plan.headline(found, question)
         self.stdout.write(f"{group.title}: {answer.text} {answer.detail}".rstrip())
         for line in plan.lines(found.rows):
             self.write_line(line)
             if question.names:
-                self.write_advice(cluster, group, question, line.row.node)
+                self.write_detail(found, cluster, question, line.row)
         for note in plan.notes(found):
             self.stdout.write(f"  ({note})")
         self.write_findings(group, lint.lint(group, found.capacities))
         return bool(found.in_state("admitted"))
 
-    def write_advice(self, cluster: Cluster, group: Group, question: Question, node: str) -> None:
-        """What would make it fit, where nodes were named: it is dear to find for hundreds."""
-        detail = planning.detail(cluster, group, question, node, timezone.now())
-        for text in evidence.advised(detail) if detail else ():
+    def write_detail(self, found: planning.Plan, cluster: Cluster, question: Question, row: Row) -> None:
+        """Volcano's steps, and what would make it fit, where nodes were named: it is dear to find for hundreds."""
+        detail = planning.detail(cluster, found.group, question, row.node, timezone.now(), found.before)
+        if detail is None:
+            return
+        for step in evidence.steps(detail, row):
+            self.stdout.write(f"      Volcano, {volcano.STAGES[step.stage]}: {step.text}")
+        for text in evidence.advised(detail):
             self.stdout.write(f"      + {text}")
 
     def write_line(self, line: plan.Line) -> None:

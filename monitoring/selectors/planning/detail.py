@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -14,13 +15,20 @@ from monitoring.selectors.planning.plan import Row, row_of
 from monitoring.selectors.planning.question import Question
 from numacore import report
 from numacore.facts import Facts
-from numacore.kubelet import advice
 from numacore.kubelet.advice import Fit
 from numacore.kubelet.verdict import Verdict
 from numacore.manifest import Group
 from numacore.report import NodeReport
-from numacore.whatif import judging
+from numacore.whatif import advising, judging
 from numacore.whatif.judging import Alternative, NodeAnswer
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of one workload when its turn comes on a node. `wanted`: pods that were tried."""
+
+    title: str
+    wanted: int
+    row: Row
 
 
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,14 +40,23 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
     answer: NodeAnswer
     alternatives: tuple[Alternative, ...]
     others: tuple[Verdict, ...]
+    turns: tuple[Turn, ...]
+    """The workloads that come first, in their order, then this one; only this one where each is judged alone."""
     advice: tuple[Fit, ...]
     """Single changes that would let a refused pod in; every one was judged."""
     facts: Facts
     report: NodeReport
 
 
-def detail(cluster: Cluster, group: Group, question: Question, node: str, now: datetime) -> Detail | None:
-    """A group's pods on one node; None where nothing current is known of it.
+def detail(
+    cluster: Cluster,
+    group: Group,
+    question: Question,
+    node: str,
+    now: datetime,
+    before: Sequence[Group] = (),
+) -> Detail | None:
+    """A group's pods on one node after those of the groups `before` it; None where nothing current is known of it.
 
     Raises:
         hot.StoreError: the newest state cannot be read.
@@ -49,19 +66,24 @@ def detail(cluster: Cluster, group: Group, question: Question, node: str, now: d
     (known,) = nodes.known(cluster, [row], now)
     if known.state is None:
         return None
-    return _of(known, known.state, group, question)
+    return _of(known, known.state, group, question, before)
 
 
-def _of(known: nodes.Known, state: HotNode, group: Group, question: Question) -> Detail | None:
+def _of(
+    known: nodes.Known, state: HotNode, group: Group, question: Question, before: Sequence[Group]
+) -> Detail | None:
     facts = state.facts()
     if facts is None:
         return None
     candidate, _capacity = nodes.candidate_of(known)
     changed = judging.set_otherwise(candidate, policy=question.policy, scope=question.scope)
-    answer = judging.judge_node(group, changed, judging.wanted_of(group, question.replicas))
-    advised: tuple[Fit, ...] = ()
-    if changed.kubelet is not None and answer.first is not None:
-        advised = advice.advice(changed.kubelet, group.pod, answer.first)
+    turns: list[Turn] = []
+    for each in before:
+        wanted = judging.wanted_of(each, question.replicas)
+        turns.append(_turn(each, judging.judge_node(each, changed, wanted), wanted))
+        changed = judging.after(each, changed, wanted)
+    wanted = judging.wanted_of(group, question.replicas)
+    answer = judging.judge_node(group, changed, wanted)
     judged = answer.first is not None and changed.kubelet is not None
     row = row_of(group, answer)
     return Detail(
@@ -70,7 +92,12 @@ def _of(known: nodes.Known, state: HotNode, group: Group, question: Question) ->
         answer=answer,
         alternatives=judging.under_policies(group, changed) if judged else (),
         others=judging.open_choices(group, changed.kubelet) if judged and changed.kubelet else (),
-        advice=advised,
+        turns=(*turns, _turn(group, answer, wanted)),
+        advice=advising.advice(group, changed, answer),
         facts=facts,
         report=report.node_report(facts, configuration.settings().busy_threshold),
     )
+
+
+def _turn(group: Group, answer: NodeAnswer, wanted: int) -> Turn:
+    return Turn(title=group.title, wanted=wanted, row=row_of(group, answer))

@@ -26,8 +26,6 @@ from numacore.whatif.disagreement import Disagreement
 from numacore.whatif.judging import NodeAnswer, Shortage
 
 State = Literal["crash", "admitted", "refused", "unknown"]
-WEIGHT = 1
-"""Of Volcano's plugin; its default."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +75,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that were tried on each node."""
     rows: tuple[Row, ...]
     pending: int
+    before: tuple[Group, ...]
+    """Workloads that were put onto each node first."""
+    weight: tuple[int, bool]
+    """Of Volcano's plugin, and whether it is the one that was asked for."""
     capacities: tuple[Capacity, ...]
     """What the judged nodes could give at most, for the linter; each kind of machine once."""
 
@@ -112,8 +114,16 @@ def forget() -> None:
         each.clear()
 
 
-def plan(cluster: Cluster, group: Group, question: Question, now: datetime, *, seconds: float) -> Plan:
-    """A group of pods judged on the nodes of a question.
+def plan(
+    cluster: Cluster,
+    group: Group,
+    question: Question,
+    now: datetime,
+    *,
+    seconds: float,
+    before: Sequence[Group] = (),
+) -> Plan:
+    """A group of pods judged on the nodes of a question, where those of the groups `before` it stand already as far as they fit.
 
     `seconds`: so long nodes are judged that were not yet; at least one is, so that asking again comes to an end.
 
@@ -123,7 +133,8 @@ def plan(cluster: Cluster, group: Group, question: Question, now: datetime, *, s
     """
     listed = nodes.chosen(cluster, question)
     wanted = judging.wanted_of(group, question.replicas)
-    asked = (msgspec.json.encode(group).decode(), question.policy, question.scope, str(wanted))
+    groups = msgspec.json.encode((group, before)).decode()
+    asked = (groups, question.policy, question.scope, str(question.replicas))
     held = _answers.got(asked, dict)
     rows: list[Row] = []
     capacities: dict[bytes, Capacity] = {}
@@ -134,32 +145,40 @@ def plan(cluster: Cluster, group: Group, question: Question, now: datetime, *, s
             if each.key and fresh and time.monotonic() > until:
                 continue
             fresh += bool(each.key)  # one without a key costs nothing
-            answer = _judged(each, group, question, wanted)
+            answer = _judged(each, group, question, before)
             if each.key and len(held) < _MOST_ROWS:
                 held[each.key] = answer
         row, capacity = answer
         if capacity:
             capacities.setdefault(msgspec.json.encode(capacity), capacity)
         rows.append(msgspec.structs.replace(row, node=each.name, age=each.age, stale=each.stale))
-    ordered = sorted(_scored(group, rows), key=lambda row: (_ORDER[row.state], rank(row)))
+    weight = question.volcano_weight
+    ordered = sorted(_scored(group, rows, weight[0]), key=lambda row: (_ORDER[row.state], rank(row)))
     return Plan(
         group=group,
         replicas=group.replicas if question.replicas is None else question.replicas,
         wanted=wanted,
         rows=tuple(ordered),
         pending=len(listed) - len(rows),
+        before=tuple(before),
+        weight=weight,
         capacities=tuple(capacities.values()),
     )
 
 
-def _scored(group: Group, rows: Sequence[Row]) -> list[Row]:
-    scores = judging.scores_of(group, {row.node: row.counted for row in rows}, WEIGHT)
+def _scored(group: Group, rows: Sequence[Row], weight: int) -> list[Row]:
+    scores = judging.scores_of(group, {row.node: row.counted for row in rows}, weight)
     return [msgspec.structs.replace(row, score=scores.get(row.node)) for row in rows]
 
 
-def _judged(known: Known, group: Group, question: Question, wanted: int) -> tuple[Row, Capacity | None]:
+def _judged(
+    known: Known, group: Group, question: Question, before: Sequence[Group]
+) -> tuple[Row, Capacity | None]:
     candidate, capacity = nodes.candidate_of(known)
     changed = judging.set_otherwise(candidate, policy=question.policy, scope=question.scope)
+    for each in before:
+        changed = judging.after(each, changed, judging.wanted_of(each, question.replicas))
+    wanted = judging.wanted_of(group, question.replicas)
     return row_of(group, judging.judge_node(group, changed, wanted)), capacity
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import yaml
 
 from numacore.kubelet import topology_manager
+from numacore.manifest import Group
+from numacore.volcano import plugin
 
 POLICIES = topology_manager.POLICIES
 SCOPES = (topology_manager.CONTAINER, topology_manager.POD)
+MOST_WEIGHT = 40
+"""Characters of a weight."""
 MOST_REPLICAS = 100_000
 """More than any cluster holds; a larger number is a typing error."""
 
@@ -36,3 +41,21 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     scope: str = ""
     """What if every node had this scope."""
     replicas: int | None = None
+    together: bool = False
+    """Workloads of one manifest stand on a node one after the other, in its order; else each alone."""
+    weight: str = ""
+    """What stands behind `weight:` of numa-aware in the scheduler's configuration, as it is written there; empty = nothing."""
+
+    @property
+    def volcano_weight(self) -> tuple[int, bool]:
+        """The weight that Volcano takes, and whether it is the one that stands there."""
+        if not self.weight:
+            return plugin.weight(None)
+        try:
+            return plugin.weight(yaml.safe_load(self.weight))
+        except yaml.YAMLError:
+            return plugin.weight(self.weight)
+
+    def before(self, groups: Sequence[Group], number: int) -> tuple[Group, ...]:
+        """Workloads that stand on a node before this one comes."""
+        return tuple(groups[:number]) if self.together else ()

@@ -13,8 +13,12 @@ from django.test import Client
 
 from monitoring.models import Cluster
 from monitoring.selectors import planning
+from numacore.kubeletstate import Setting
+from numacore.workload import DeviceClaim
 from numaweb import access
 from tests.monitoring import planned
+from tests.monitoring.pages import seeds
+from tests.numacore.whatif import nodes
 
 EAST = "/api/v1/clusters/east/"
 
@@ -45,7 +49,7 @@ def test_it_answers_for_every_node(cluster: Cluster, as_viewer: Client) -> None:
     assert (group["best"], group["pending"]) == ("wide", 0)
     wide = group["nodes"][0]
     assert wide["outcome"] == "admitted"
-    assert wide["containers"] == [{"name": "main", "cpus": "4-5", "memory": []}]
+    assert wide["containers"] == [{"name": "main", "cpus": "4-5", "memory": [], "devices": []}]
     assert wide["volcano"]["fits"]
     assert {each["node"]: each["outcome"] for each in group["nodes"]} == {
         "wide": "admitted",
@@ -63,6 +67,111 @@ def test_a_refusal_has_code_sentence_and_remedy(cluster: Cluster, as_viewer: Cli
     assert "NUMA node 1 comes nearest" in reason["text"]
     assert reason["remedy"]
     assert node["policies"]["restricted"] == "admitted"
+
+
+def test_a_trace_has_offers_merges_advice_and_volcanos_steps(cluster: Cluster, as_viewer: Client) -> None:
+    body = {"manifest": planned.job("5"), "nodes": ["strict"], "trace": True}
+    (node,) = post(as_viewer, f"{EAST}plan/", body)["groups"][0]["nodes"]
+    trace = node["trace"]
+    assert trace["reason"] == "TopologyAffinityError"
+    (merge,) = trace["merges"]
+    (offer,) = merge["offers"]
+    assert (merge["container"], merge["accepted"], offer["resource"], offer["requested"]) == (
+        "main",
+        False,
+        "cpu",
+        5,
+    )
+    assert offer["amounts"] == [
+        {"numa_node": 0, "free": 1, "total": 4},
+        {"numa_node": 1, "free": 4, "total": 4},
+    ]
+    assert (offer["hints"], offer["count"]) == ([[0, 1]], 1)
+    assert {
+        "kind": "request",
+        "name": "cpu",
+        "value": "4",
+        "container": "main",
+        "step": "1",
+        "text": "Container “main” asks for 4 CPUs; 1 more would be refused.",
+    } in trace["advice"]
+    assert {"topologyManagerPolicy"} <= {each["name"] for each in trace["advice"]}
+    assert trace["policies"][0]["policy"] == "none"
+    assert trace["open"] == []
+    stages = {each["stage"]: each for each in trace["volcano"]}
+    assert (
+        stages["filter"]["message"]
+        == "task topology policy[restricted] is different with node[single-numa-node]"
+    )
+    assert stages["score"]["text"] == "None: a refused node gets no score."
+
+
+def test_volcanos_steps_are_told_with_numbers(cluster: Cluster, as_viewer: Client) -> None:
+    body = {"manifest": planned.job(), "nodes": ["wide"], "trace": True, "weight": "10"}
+    (node,) = post(as_viewer, f"{EAST}plan/", body)["groups"][0]["nodes"]
+    assert [(each["stage"], each["text"]) for each in node["trace"]["volcano"]] == [
+        (
+            "filter",
+            "Passed: the node's CPU manager is static, and its policy has the same name as the pod's, restricted.",
+        ),
+        (
+            "predicate",
+            "Container “main” asks for 2 CPUs. Volcano takes none for reserved; then 6 are free (NUMA 0: 2, NUMA 1: 4). 3 sets of NUMA nodes have "
+            "as many, the narrowest is {0}. It prefers {0} (restricted).",
+        ),
+        ("allocation", "Container “main” would get the CPUs 0,3 on NUMA 0."),
+        (
+            "score",
+            "0 = weight 10 × (100 − 100 × 1 ÷ 1): no candidate needs more NUMA nodes than this one. A single candidate always gets 0, and so does "
+            "each of several that need equally many.",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(("weight", "used"), [("10", True), ('"10"', False), ("10.0", False), ("ten", False)])
+def test_a_weight_that_is_no_whole_number_is_said_to_be_unused(
+    weight: str, used: bool, cluster: Cluster, as_viewer: Client
+) -> None:
+    body = {"manifest": planned.job(), "weight": weight}
+    (group,) = post(as_viewer, f"{EAST}plan/", body)["groups"]
+    told = any("no whole number; Volcano says nothing and takes 1." in each for each in group["assumptions"])
+    assert told is not used
+
+
+def test_where_the_kubelet_is_not_deterministic_every_answer_is_told(
+    cluster: Cluster, as_viewer: Client
+) -> None:
+    """Two devices of one plugin on each NUMA node, and none bound: the kubelet takes any."""
+    nics = (DeviceClaim("vendor.com/nic", ("a", "b"), (0,)), DeviceClaim("vendor.com/nic", ("c", "d"), (1,)))
+    told = msgspec.structs.replace(
+        planned.facts(topologyManagerPolicy="none"),
+        kubelet=nodes.kubelet(topologyManagerPolicy=Setting("none", "file"), allocatable_devices=nics),
+    )
+    seeds.node(cluster, "open", told)
+    text = planned.job().replace("memory: 1Gi", "memory: 1Gi, vendor.com/nic: 1")
+    body = {"manifest": text, "nodes": ["open"], "trace": True}
+    (node,) = post(as_viewer, f"{EAST}plan/", body)["groups"][0]["nodes"]
+    answers = node["trace"]["open"]
+    assert [each["outcome"] for each in answers] == ["admitted", "admitted"]
+    places = [each["containers"][0]["devices"][0]["numa_nodes"] for each in answers]
+    assert sorted(places) == [[0], [1]]
+
+
+def test_without_being_asked_there_is_no_trace(cluster: Cluster, as_viewer: Client) -> None:
+    (group,) = post(as_viewer, f"{EAST}plan/", {"manifest": planned.job()})["groups"]
+    assert {each["trace"] for each in group["nodes"]} == {None}
+
+
+def test_workloads_may_stand_on_a_node_together_in_their_order(cluster: Cluster, as_viewer: Client) -> None:
+    text = f"{planned.job('4', 'restricted')}---\n{planned.job('2', 'restricted', 2)}"
+    alone = post(as_viewer, f"{EAST}plan/", {"manifest": text, "nodes": ["wide"]})["groups"]
+    assert [group["nodes"][0]["fits"] for group in alone] == [1, 2]
+    body = {"manifest": text, "nodes": ["wide"], "together": True, "trace": True}
+    first, second = post(as_viewer, f"{EAST}plan/", body)["groups"]
+    assert (first["after"], second["after"]) == ([], ["Job/train/worker"])
+    assert second["nodes"][0]["outcome"] == "refused"
+    turns = [(each["tried"], each["fits"], each["outcome"]) for each in second["nodes"][0]["trace"]["turns"]]
+    assert turns == [(1, 1, "admitted"), (2, 0, "refused")]
 
 
 def test_a_manifest_may_be_a_document_or_several(cluster: Cluster, as_viewer: Client) -> None:
