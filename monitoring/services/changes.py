@@ -58,6 +58,10 @@ class Changes:
         """What happened to a node."""
         self._events.append((node, code, values))
 
+    def leaving(self) -> list[int]:
+        """Known nodes that will be gone."""
+        return [node.pk for node in self._left.values()]
+
     def write(self) -> None:
         """Everything. Who leaves goes first: its name is free for whoever comes."""
         self._write_left([node.pk for node in self._left.values()])

@@ -1,0 +1,76 @@
+"""What others than our exporter say of a node's NUMA nodes: Volcano's Numatopology and NodeResourceTopology.
+
+Objects are named after their nodes. The values are facts in our names (`numacore.sources`), so that they can be laid beside each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from monitoring.kube.objects import KubeObject
+from monitoring.models import Node, SourceView
+from monitoring.services.changes import BATCH
+from monitoring.services.watching.keeper import Keeper
+
+T = TypeVar("T", bound=KubeObject)
+
+
+class ViewKeeper(Keeper[T], Generic[T]):
+    """One source's view of all nodes of a cluster."""
+
+    def __init__(self, cluster: int, source: str, version: str, read: Callable[[T], dict[str, Any]]) -> None:
+        self._cluster, self._source, self._version, self._read = cluster, source, version, read
+        self._told: dict[str, dict[str, Any]] = {}
+        self._listed: set[str] = set()
+
+    def begin(self) -> None:
+        self._listed = set()
+
+    def put(self, found: Sequence[T]) -> None:
+        self._listed |= {each.metadata.name for each in found}
+        told = {each.metadata.name: self._read(each) for each in found}
+        changed = {name: values for name, values in told.items() if self._told.get(name) != values}
+        nodes = Node.objects.filter(cluster=self._cluster, gone_at=None, name__in=list(changed))
+        known = {node.name: node.pk for node in nodes.only("name")}
+        SourceView.objects.bulk_create(
+            [
+                SourceView(
+                    node_id=known[name],
+                    source=self._source,
+                    version=self._version,
+                    changed=self.now,
+                    values=values,
+                )
+                for name, values in changed.items()
+                if name in known
+            ],
+            update_conflicts=True,
+            unique_fields=["node", "source"],
+            update_fields=["version", "changed", "values"],
+            batch_size=BATCH,
+        )
+        # A node that is not known yet is written when its object changes or is listed again.
+        self._told |= {name: values for name, values in changed.items() if name in known}
+
+    def drop(self, found: Sequence[T]) -> None:
+        self._forget([each.metadata.name for each in found])
+
+    def end(self) -> None:
+        views = SourceView.objects.filter(
+            node__cluster=self._cluster, node__gone_at=None, source=self._source
+        )
+        stored = set(views.values_list("node__name", flat=True))
+        self._forget([name for name in stored | set(self._told) if name not in self._listed])
+
+    def known(self) -> int:
+        return len(self._told)
+
+    def _forget(self, names: Sequence[str]) -> None:
+        for start in range(0, len(names), BATCH):
+            some = names[start : start + BATCH]
+            SourceView.objects.filter(
+                node__cluster=self._cluster, node__name__in=some, source=self._source
+            ).delete()
+        for name in names:
+            self._told.pop(name, None)
