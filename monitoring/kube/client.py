@@ -194,7 +194,7 @@ class Client:
         try:
             status = msgspec.json.decode(await _bounded(response, ERROR_BYTES), type=errors.Status)
         except (msgspec.DecodeError, TooLarge):
-            status = errors.Status(message=f"HTTP {code}, without a word of Kubernetes about it")
+            status = errors.Status("Status", message=f"HTTP {code}, without a word of Kubernetes about it")
         # Who repeats our own secret in an error must not bring it onto a page.
         if self._token:
             status.message = status.message.replace(self._token, "***")

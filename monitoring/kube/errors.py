@@ -6,6 +6,8 @@ never a token, a key or a header.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from monitoring.kube import rights
@@ -111,9 +113,10 @@ class _Details(msgspec.Struct, rename="camel"):
     retry_after_seconds: float = 0.0
 
 
-class Status(msgspec.Struct, tag_field="kind", tag="Status"):
+class Status(msgspec.Struct):
     """How Kubernetes says no: the body of an HTTP error, and the object of an ERROR event. meta/v1, types.go."""
 
+    kind: Literal["Status"]
     code: int = 0
     reason: str = ""
     message: str = ""

@@ -132,14 +132,14 @@ class Reflector(Generic[T]):
                 await self._recover(error)
 
     async def _round(self) -> None:
+        if self._ticks() >= self._list_by:
+            self._version = ""
         if self._version and self._doubtful:
             await self._compare()
         if not self._version and not await self._list():
             await self._rest()
         elif self._version:
             await self._watch()
-            if self._ticks() >= self._list_by:
-                self._version = ""
 
     # ------------------------------------------------------------ list
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -77,12 +77,14 @@ class _Named(msgspec.Struct):
     name: str
 
 
-class _ResourceList(msgspec.Struct, tag_field="kind", tag="APIResourceList"):
-    resources: list[_Named] = []
+class _ResourceList(msgspec.Struct):
+    kind: Literal["APIResourceList"]
+    resources: list[_Named]
 
 
-class _GroupList(msgspec.Struct, tag_field="kind", tag="APIGroupList"):
-    groups: list[_Named] = []
+class _GroupList(msgspec.Struct):
+    kind: Literal["APIGroupList"]
+    groups: list[_Named]
 
 
 async def served(client: Getter, resource: Resource[Any]) -> bool:

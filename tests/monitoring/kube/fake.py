@@ -85,6 +85,8 @@ class FakeApiServer:
         self.next_lists: deque[Answer] = deque()
         """What the next lists get instead of an answer."""
         self.next_watches: deque[Answer] = deque()
+        self.always: Answer | None = None
+        """What everybody gets for everything."""
         self.asked: list[web.Request] = []
         self.hushed = False
         """Watches are silent: no events, no bookmarks, no end."""
@@ -111,7 +113,7 @@ class FakeApiServer:
         """At the same port as before."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._answer)
-        self._runner = web.AppRunner(app, shutdown_timeout=0.01, access_log=None)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.01, access_log=None, handler_cancellation=True)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port, ssl_context=self._tls, reuse_address=True)
         await site.start()
@@ -228,6 +230,11 @@ class FakeApiServer:
     def watching(self) -> int:
         return len(self._watchers)
 
+    @property
+    def watches(self) -> int:
+        """Watches that were asked for so far."""
+        return sum("watch" in each.query for each in self.asked)
+
     def lists(self, plural: str) -> int:
         """Lists that have begun: first pages that were asked for."""
         return sum(
@@ -239,6 +246,8 @@ class FakeApiServer:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(request)
+        if self.always is not None:
+            return await self.always(request)
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if token not in self._users:
             return status(401, "Unauthorized", "Unauthorized")
