@@ -49,7 +49,10 @@ def _differences(binary: Path, chosen: argparse.Namespace) -> list[Difference]:
     for start in range(0, chosen.cases, CHUNK):
         numbers = range(start, min(start + CHUNK, chosen.cases))
         cases = [generator.case(chosen.seed, nth, chosen.without) for nth in numbers]
-        found += comparison.differences(cases, _oracle(binary), program.ask_engine)
+        differing = comparison.differences(cases, _oracle(binary), program.ask_engine)
+        found += differing
+        for each in differing:
+            print(f"{each.case['ID']} differs in {', '.join(comparison.kind(each))}", flush=True)
         print(f"{numbers.stop} cases, {len(found)} differ, {time.monotonic() - started:.0f} s", flush=True)
     return found
 
