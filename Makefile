@@ -127,9 +127,10 @@ bench: env assets messages services ## load and speed as ratios, takes minutes
 	@$(BIN)/python -m benchmarks
 
 .PHONY: fuzz
-fuzz: env ## fresh random cases for the core, the parsers and the agent's readers, takes minutes
+fuzz: env ## fresh random cases for the core, the parsers, the agent's readers and a kubelet's settings, takes minutes
 	@$(BIN)/python -m pytest tests/numacore tests/numaagent --hypothesis-profile=fuzz --timeout=900
 	$(BIN)/python -m tests.oracle --cases 5000
+	$(BIN)/python -m tests.oracle.settings --cases 5000
 
 .PHONY: screenshots
 screenshots: env assets messages services ## the pictures in docs/screenshots
