@@ -2,8 +2,7 @@
 //
 //   app.js, app.css   the design system and our own modules (entries static/src/app.*)
 //   plotly.js         charts: Plotly's core with scatter, bar and heatmap only, loaded by pages with a chart
-//   theme.js          sets light or dark before the page is painted
-//   early.js          asks for the data of charts before their scripts are here
+//   early.js          sets light or dark before the page is painted, asks for the data of charts before their scripts are here
 //   htmx.js           partial page updates
 //   icons.svg         the icons that templates name (static/src/icons.json), as one sprite
 //   axe.js            accessibility checks, only used by tests/browser and never linked by a page
@@ -72,7 +71,7 @@ const bundles = [
   },
   {
     ...shared,
-    entryPoints: { theme: path.join(source, "theme.js"), early: path.join(source, "early.js") },
+    entryPoints: { early: path.join(source, "early.js") },
     outdir: target,
     format: "iife",
   },

@@ -1,4 +1,4 @@
-// Loaded before the style sheet is applied: sets light or dark on the root, so that no page flashes in the other.
+// Sets light or dark on the root, before the style sheet is applied, so that no page flashes in the other.
 
 const KEY = "numaweb-theme";
 const dark = window.matchMedia("(prefers-color-scheme: dark)");

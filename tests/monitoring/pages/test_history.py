@@ -97,11 +97,18 @@ def test_the_page_asks_for_what_its_address_names(east: Cluster, as_viewer: Clie
     assert "Times are in the zone UTC." in text
 
 
+def test_the_page_asks_before_a_style_sheet_can_hold_it_up(east: Cluster, as_viewer: Client) -> None:
+    before, _sheet, _rest = (
+        as_viewer.get(PAGE, {"tab": "history"}).content.decode().partition('rel="stylesheet"')
+    )
+    assert 'early.js" data-asks="/c/east/nodes/node-07/history.json?range=1h"' in before
+
+
 def test_the_page_draws_nothing_for_an_address_that_it_cannot_read(east: Cluster, as_viewer: Client) -> None:
     text = as_viewer.get(PAGE, {"tab": "history", "from": "<b>"}).content.decode()
     assert "“&lt;b&gt;” is no date and time." in text
     assert "data-history" not in text
-    assert "early.js" not in text
+    assert "data-asks" not in text
 
 
 def test_the_charts_data_is_refused_with_the_field(east: Cluster, as_viewer: Client) -> None:
