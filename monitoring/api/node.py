@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from monitoring import filters, hot, selectors
 from monitoring.api import base, lists, rows, shapes
 from monitoring.api.explicit import explicit
-from monitoring.figures import sentences
+from monitoring.figures import sentences, survival
 from monitoring.figures.why import Why
 from monitoring.models import Cluster, Endpoint, Node
 from monitoring.selectors import NodeState
@@ -168,7 +168,23 @@ class NodeKubelet(NodeView):
             kubelet=state.facts.kubelet,
             policy=policy,
             contradictions=[why(each) for each in policy.contradictions] if policy else [],
+            restart=restart(state),
         )
+
+
+def restart(state: NodeState) -> shapes.KubeletRestart:
+    """What a restart of the kubelet would bring now."""
+    told = survival.of_node(state.facts)
+    return shapes.KubeletRestart(
+        outcome=told.state,
+        text=told.headline.text,
+        detail=told.headline.detail,
+        message=told.words or None,
+        differences=list(told.differences),
+        lost=[shapes.LostPod(*each) for each in told.lost],
+        running=told.running,
+        assumptions=list(told.assumed),
+    )
 
 
 class NodeDocument(NodeView):

@@ -273,6 +273,32 @@ class NodeContainers(msgspec.Struct):
     results: list[PlacedContainer]
 
 
+class LostPod(msgspec.Struct):
+    """A running pod that the kubelet would refuse to take on again. `message`: the kubelet's own words."""
+
+    uid: str
+    name: str
+    code: str
+    text: str
+    message: str
+
+
+class KubeletRestart(msgspec.Struct):
+    """What would happen if the kubelet restarted now, or the node rebooted into the same machine. refuses: it does not start. crashes: it dies starting.
+    loses: it starts, and `lost` are not taken on again. `message`: its own words when it does not start."""
+
+    outcome: Literal["survives", "refuses", "crashes", "loses", "unknown"]
+    text: str
+    detail: str
+    message: str | None
+    differences: Annotated[
+        list[str], Meta(description="amounts of memory that are not what the state file says")
+    ]
+    lost: list[LostPod]
+    running: Annotated[int, Meta(description="pods that are affected when it does not start")]
+    assumptions: list[str]
+
+
 class NodeKubelet(msgspec.Struct):
     """The kubelet of a node as far as it can be seen: settings with where each was asked, state files, policy."""
 
@@ -280,6 +306,7 @@ class NodeKubelet(msgspec.Struct):
     kubelet: Kubelet | None
     policy: Policy | None
     contradictions: list[Why]
+    restart: KubeletRestart
 
 
 class Document(msgspec.Struct):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from django import template
-from django.forms import BoundField, Select
+from django.forms import BoundField, CheckboxInput, Select
 from django.utils.safestring import SafeString
 
-from monitoring.figures import plan
+from monitoring.figures import plan, volcano
 
 register = template.Library()
 
@@ -19,6 +21,8 @@ def control(field: BoundField, row: int | None = None) -> SafeString:
         if isinstance(field.field.widget, Select)
         else "form-control form-control-sm"
     )
+    if isinstance(field.field.widget, CheckboxInput):
+        kind = "form-check-input"
     more: dict[str, str | bool] = {"class": kind}
     if row is not None:
         more["aria-label"] = f"{field.label} {row}"
@@ -31,3 +35,9 @@ def control(field: BoundField, row: int | None = None) -> SafeString:
 def verdict_label(state: str) -> str:
     """A state in words."""
     return str(plan.STATES[state])
+
+
+@register.filter
+def stage_label(stage: Literal["filter", "predicate", "allocation", "score"]) -> str:
+    """A step of Volcano in words."""
+    return str(volcano.STAGES[stage])

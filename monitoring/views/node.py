@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from monitoring import forms, selectors
-from monitoring.figures import charts, drawing, headlines, kubelet, sentences
+from monitoring.figures import charts, drawing, headlines, kubelet, sentences, survival
 from monitoring.models import Node
 from monitoring.selectors import NodeState
 from monitoring.views.base import ClusterPage, ClusterView, Crumb
@@ -134,7 +134,10 @@ class NodePage(NodeView, ClusterPage):
             return {"matrix": distance_rows(self.state)}
         told = self.state.facts.kubelet
         if self.tab == "kubelet" and told and told.present:
-            return {"settings": kubelet.rows(told, self.state.report.policy, self.state.problems)}
+            return {
+                "settings": kubelet.rows(told, self.state.report.policy, self.state.problems),
+                "restart": survival.of_node(self.state.facts),
+            }
         if self.tab == "events":
             events = Paginator(selectors.events(self.state.node), EVENTS_PER_PAGE)
             return {"events": events.get_page(self.request.GET.get("page"))}

@@ -72,14 +72,20 @@ class Planner(ClusterPage):
 
     def get_template_names(self) -> list[str]:
         htmx = getattr(self.request, "htmx", None)
+        if htmx and self.rows:
+            return ["monitoring/parts/pod_form.html"]
         return ["monitoring/parts/plan.html"] if htmx else [str(self.template_name)]
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """To the address that has the question; an input too long for one is answered here."""
-        if request.POST.get("form") == "pod":
+        if self.rows:
+            return self.get(request, *args, **kwargs)
+        if self.filled:
             if not (self.pod_form.is_valid() and self.containers.is_valid()):
                 return self.get(request, *args, **kwargs)
-            self.text = planner_input.manifest_of(self.pod_form, self.containers)
+            made = planner_input.manifest_of(self.pod_form, self.containers)
+            more = request.POST["form"] == "append" and self.text.strip()
+            self.text = f"{self.text.rstrip()}\n---\n{made}" if more else made
         if (
             self.text
             and self.question_form.is_valid()
@@ -110,17 +116,25 @@ class Planner(ClusterPage):
     def question_form(self) -> QuestionForm:
         return QuestionForm(self.request.POST if self.request.method == "POST" else self.request.GET)
 
+    @property
+    def rows(self) -> str:
+        """What is to become of the form's rows of containers: `more`, `drop-2`; empty = nothing."""
+        return self.request.POST.get("rows", "")
+
+    @property
+    def filled(self) -> bool:
+        """Whether the form of containers was sent: to be judged alone, or to be put behind the manifest."""
+        return self.request.POST.get("form") in ("pod", "append")
+
     @cached_property
     def pod_form(self) -> PodForm:
-        return PodForm(self.request.POST) if self.request.POST.get("form") == "pod" else PodForm()
+        return PodForm(self.request.POST) if self.filled or self.rows else PodForm()
 
     @cached_property
     def containers(self) -> Any:
-        return (
-            Containers(self.request.POST, prefix="c")
-            if self.request.POST.get("form") == "pod"
-            else Containers(prefix="c")
-        )
+        if self.rows:
+            return Containers(planner_input.with_rows(self.request.POST, self.rows), prefix="c")
+        return Containers(self.request.POST, prefix="c") if self.filled else Containers(prefix="c")
 
     @cached_property
     def question(self) -> Question | None:
@@ -154,7 +168,12 @@ class Planner(ClusterPage):
             return None
         try:
             return planning.plan(
-                self.cluster, groups[self.number], self.question, timezone.now(), seconds=SECONDS
+                self.cluster,
+                groups[self.number],
+                self.question,
+                timezone.now(),
+                seconds=SECONDS,
+                before=self.question.before(groups, self.number),
             )
         except hot.StoreError as error:
             self.failure = str(error)
@@ -238,7 +257,9 @@ class Planner(ClusterPage):
         if row is None:
             return {}
         try:
-            detail = planning.detail(self.cluster, found.group, question, row.node, timezone.now())
+            detail = planning.detail(
+                self.cluster, found.group, question, row.node, timezone.now(), found.before
+            )
         except (planning.UnknownNodesError, hot.StoreError):
             return {"selected": row}
         if detail is None:

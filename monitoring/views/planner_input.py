@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from monitoring.selectors.planning import Question
-from monitoring.selectors.planning.question import MOST_REPLICAS, POLICIES, SCOPES
+from monitoring.selectors.planning.question import MOST_REPLICAS, MOST_WEIGHT, POLICIES, SCOPES
 from monitoring.sources import manifest as source
 from numacore import quantity
 from numacore.lint import VOLCANO
@@ -27,7 +27,10 @@ SHORT = 700
 """Characters of a manifest that stand in the address as they are; longer ones are compressed."""
 LONGEST_ADDRESS = 7000
 """Of the whole query: servers in front of this one commonly refuse more than 8 KB."""
-ROWS = 4
+ROWS = 1
+"""Rows of containers that an empty form has."""
+MOST_ROWS = 20
+KINDS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "Pod")
 HUGE = ("hugepages-2Mi", "hugepages-1Gi")
 ROLES = (
     ("container", gettext_lazy("container")),
@@ -59,11 +62,15 @@ class QuestionForm(forms.Form):
     replicas = forms.IntegerField(
         required=False, min_value=1, max_value=MOST_REPLICAS, label=gettext_lazy("Replicas")
     )
+    weight = forms.CharField(
+        required=False, max_length=MOST_WEIGHT, label=gettext_lazy("Weight of numa-aware")
+    )
+    together = forms.BooleanField(required=False, label=gettext_lazy("Workloads together, in order"))
 
     def question(self) -> Question:
         """What was asked; what is wrong counts as not asked, and the form says so."""
         return Question(
-            **{name: value for name, value in self.cleaned_data.items() if value not in ("", None)}
+            **{name: value for name, value in self.cleaned_data.items() if value not in ("", None, False)}
         )
 
 
@@ -99,6 +106,10 @@ class ContainerForm(forms.Form):
 class PodForm(forms.Form):
     """A small workload: what its pods ask of the topology manager, who schedules them, how many there are."""
 
+    kind = forms.ChoiceField(
+        required=False, choices=[(each, each) for each in KINDS], label=gettext_lazy("Kind")
+    )
+    name = forms.CharField(required=False, max_length=253, initial="planned", label=gettext_lazy("Name"))
     pod_policy = forms.ChoiceField(
         required=False,
         choices=[("", gettext_lazy("none asked for")), *((each, each) for each in POLICIES)],
@@ -112,7 +123,25 @@ class PodForm(forms.Form):
     )
 
 
-Containers = forms.formset_factory(ContainerForm, extra=ROWS, max_num=20, absolute_max=20)
+API_VERSIONS = {"Job": "batch/v1", "Pod": "v1"}
+Containers = forms.formset_factory(ContainerForm, extra=ROWS, max_num=MOST_ROWS, absolute_max=MOST_ROWS)
+
+
+def with_rows(posted: QueryDict, asked: str) -> QueryDict:
+    """What was posted with a row of containers more (`more`) or without one (`drop-3`); anything else leaves it as it is."""
+    text = str(posted.get("c-TOTAL_FORMS", ""))
+    total = min(int(text), MOST_ROWS) if text.isdecimal() and len(text) < 4 else 0
+    kept = [number for number in range(total) if asked != f"drop-{number}"]
+    changed = posted.copy()
+    for name in [each for each in changed if each.startswith("c-")]:
+        del changed[name]
+    for place, number in enumerate(kept):
+        for field in ContainerForm.base_fields:
+            if f"c-{number}-{field}" in posted:
+                changed[f"c-{place}-{field}"] = str(posted[f"c-{number}-{field}"])
+    changed["c-TOTAL_FORMS"] = str(min(MOST_ROWS, max(1, len(kept) + (asked == "more"))))
+    changed["c-INITIAL_FORMS"] = "0"
+    return changed
 
 
 def manifest_of(pod: PodForm, containers: Any) -> str:
@@ -134,18 +163,25 @@ def manifest_of(pod: PodForm, containers: Any) -> str:
     template = (
         {"metadata": {"annotations": {POLICY_ANNOTATION: policy}}, "spec": spec} if policy else {"spec": spec}
     )
-    document = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "planned"},
-        "spec": {"replicas": pod.cleaned_data["count"] or 1, "template": template},
-    }
+    kind, count = pod.cleaned_data["kind"] or KINDS[0], pod.cleaned_data["count"] or 1
+    name = pod.cleaned_data["name"] or "planned"
+    document: dict[str, Any] = {"apiVersion": API_VERSIONS.get(kind, "apps/v1"), "kind": kind}
+    if kind == "Pod":
+        document |= {"metadata": {"name": name, **template.get("metadata", {})}, "spec": spec}
+    else:
+        counted = {"Job": {"parallelism": count, "completions": count}, "DaemonSet": {}}
+        amount = counted.get(kind, {"replicas": count})
+        document |= {"metadata": {"name": name}, "spec": {**amount, "template": template}}
     return str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
 
 
 def address(text: str, asked: Mapping[str, Any]) -> str | None:
     """The query that reproduces an answer; None = it is too long for an address."""
-    kept = {name: value for name, value in asked.items() if value not in ("", None)}
+    kept = {
+        name: "1" if value is True else value
+        for name, value in asked.items()
+        if value not in ("", None, False)
+    }
     held = {"m": text} if len(text) <= SHORT else {"z": packed(text)}
     query = urlencode(held | kept)
     return query if len(query) <= LONGEST_ADDRESS else None

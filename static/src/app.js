@@ -10,7 +10,8 @@ import * as keys from "./keys.js";
 import * as lists from "./lists.js";
 import * as node from "./node.js";
 import * as pace from "./pace.js";
+import * as planner from "./planner.js";
 import * as refresh from "./refresh.js";
 import * as shades from "./shades.js";
 
-for (const part of [pace, choice, keys, lists, refresh, shades, node, fleet, history, documents]) part.start();
+for (const part of [pace, choice, keys, lists, refresh, shades, node, fleet, history, documents, planner]) part.start();
