@@ -22,6 +22,8 @@ class ViewKeeper(Keeper[T], Generic[T]):
     def __init__(self, cluster: int, source: str, version: str, read: Callable[[T], dict[str, Any]]) -> None:
         self._cluster, self._source, self._version, self._read = cluster, source, version, read
         self._told: dict[str, dict[str, Any]] = {}
+        self._waiting: dict[str, dict[str, Any]] = {}
+        """Of nodes that are not known yet; tried again with what comes next."""
         self._listed: set[str] = set()
 
     def begin(self) -> None:
@@ -29,29 +31,24 @@ class ViewKeeper(Keeper[T], Generic[T]):
 
     def put(self, found: Sequence[T]) -> None:
         self._listed |= {each.metadata.name for each in found}
-        told = {each.metadata.name: self._read(each) for each in found}
+        told = self._waiting | {each.metadata.name: self._read(each) for each in found}
         changed = {name: values for name, values in told.items() if self._told.get(name) != values}
         nodes = Node.objects.filter(cluster=self._cluster, gone_at=None, name__in=list(changed))
-        known = {node.name: node.pk for node in nodes.only("name")}
+        known = dict(nodes.values_list("name", "pk"))
         SourceView.objects.bulk_create(
-            [
-                SourceView(
-                    node_id=known[name],
-                    source=self._source,
-                    version=self._version,
-                    changed=self.now,
-                    values=values,
-                )
-                for name, values in changed.items()
-                if name in known
-            ],
+            [self._view(known[name], values) for name, values in changed.items() if name in known],
             update_conflicts=True,
             unique_fields=["node", "source"],
             update_fields=["version", "changed", "values"],
             batch_size=BATCH,
         )
-        # A node that is not known yet is written when its object changes or is listed again.
         self._told |= {name: values for name, values in changed.items() if name in known}
+        self._waiting = {name: values for name, values in changed.items() if name not in known}
+
+    def _view(self, node: int, values: dict[str, Any]) -> SourceView:
+        return SourceView(
+            node_id=node, source=self._source, version=self._version, changed=self.now, values=values
+        )
 
     def drop(self, found: Sequence[T]) -> None:
         self._forget([each.metadata.name for each in found])
@@ -74,3 +71,4 @@ class ViewKeeper(Keeper[T], Generic[T]):
             ).delete()
         for name in names:
             self._told.pop(name, None)
+            self._waiting.pop(name, None)
