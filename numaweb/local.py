@@ -24,7 +24,7 @@ from django.conf import settings
 from django.core.management import call_command
 
 from monitoring import services
-from monitoring.services import EndpointSpec
+from monitoring.services import EndpointSpec, watching
 from monitoring.tasks import start_shifts
 from numaweb import bootstrapping, celery, children, server
 
@@ -34,7 +34,8 @@ log = logging.getLogger(__name__)
 SPARE_THREADS = 3
 ANNOUNCE_SECONDS = 60.0
 WORKER_END_SECONDS = 10.0
-HERE, SIMULATED = "this-machine", "simulated"
+WATCHER_END_SECONDS = 5.0
+HERE, SIMULATED, KUBERNETES = "this-machine", "simulated", "kubernetes"
 
 
 class StartError(Exception):
@@ -56,6 +57,7 @@ def run(say: Say) -> None:
         say("Background work: a worker and a schedule in this process")
         stack.enter_context(worker())
         stack.enter_context(beat())
+        stack.enter_context(watcher())
         Server(lambda: greet(say, made)).run()
         say("Ending")
 
@@ -80,6 +82,9 @@ def register(stack: contextlib.ExitStack, say: Say) -> None:
             f"Simulated cluster: {settings.NUMAWEB_SIMULATED_NODES} servers (log: {folder / 'simulator.log'})"
         )
         services.ensure_cluster(SIMULATED, "Simulated", "simulated", simulation(stack, folder))
+    if settings.NUMAWEB_KUBECONFIG:
+        say(f"Kubernetes: the cluster of {settings.NUMAWEB_KUBECONFIG}")
+        services.ensure_connection(KUBERNETES, "Kubernetes")
 
 
 def start(stack: contextlib.ExitStack, child: children.Child) -> None:
@@ -151,6 +156,19 @@ def beat() -> Iterator[None]:
         yield
     finally:
         service.stop()
+
+
+@contextlib.contextmanager
+def watcher() -> Iterator[None]:
+    """A thread that watches the API servers of connected clusters; without any it only looks for new connections."""
+    stop = threading.Event()
+    thread = threading.Thread(target=watching.work, args=[stop], name="watcher", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(WATCHER_END_SECONDS)
 
 
 class Server(uvicorn.Server):

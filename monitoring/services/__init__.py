@@ -1,6 +1,6 @@
 """Writes of this room. Doors (tasks, the admin, commands) call these; nothing here enqueues a task."""
 
-from monitoring.services.clusters import EndpointSpec, ensure_cluster
+from monitoring.services.clusters import EndpointSpec, ensure_cluster, ensure_connection
 from monitoring.services.collection import end_all as end_shifts
 from monitoring.services.collection import run as collect
 from monitoring.services.collection import wanted as shift_wanted
@@ -19,6 +19,7 @@ __all__ = [
     "compact_history",
     "end_shifts",
     "ensure_cluster",
+    "ensure_connection",
     "ensure_settings",
     "forget",
     "record",

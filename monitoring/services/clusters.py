@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 from django.db import transaction
 
-from monitoring.models import Cluster, Endpoint
+from monitoring.models import Cluster, Connection, Endpoint
 
 
 class EndpointSpec(msgspec.Struct, frozen=True):
@@ -34,6 +34,17 @@ def ensure_cluster(slug: str, name: str, kind: str, endpoints: Iterable[Endpoint
             )
         cluster.endpoints.exclude(url__in=wanted).update(enabled=False)
     return cluster
+
+
+def ensure_connection(slug: str, name: str) -> Connection:
+    """Makes the cluster that NUMAWEB_KUBECONFIG leads to be there and watched. Safe to run again."""
+    with transaction.atomic():
+        kind = Cluster.Kind.KUBERNETES
+        cluster, _ = Cluster.objects.update_or_create(slug=slug, defaults={"name": name, "kind": kind})
+        connection, _ = Connection.objects.update_or_create(
+            cluster=cluster, defaults={"source": Connection.Source.FILE, "enabled": True}
+        )
+    return connection
 
 
 def _spec(given: EndpointSpec | str) -> EndpointSpec:

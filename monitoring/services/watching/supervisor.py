@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import msgspec
 import structlog
+import uvloop
+from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 
 from monitoring.models import Connection
@@ -26,16 +29,19 @@ class _Running(msgspec.Struct):
     task: asyncio.Task[None]
 
 
-async def run(waits: Waits, stop: asyncio.Event, look: float = LOOK_SECONDS) -> None:
+def work(stop: threading.Event) -> None:
+    """Watches in this thread until `stop`, in an event loop of its own."""
+    patience = float(settings.NUMAWEB_WATCH_LEASE)
+    uvloop.run(run(Waits(beat=patience / 4, patience=patience), stop))
+
+
+async def run(waits: Waits, stop: threading.Event, look: float = LOOK_SECONDS) -> None:
     """Watches until `stop`."""
     running: dict[int, _Running] = {}
     try:
         while not stop.is_set():
             await _align(running, waits)
-            try:
-                await asyncio.wait_for(stop.wait(), look)
-            except TimeoutError:
-                continue
+            await asyncio.to_thread(stop.wait, look)
     finally:
         await _end(list(running.values()))
 
