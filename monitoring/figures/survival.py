@@ -103,6 +103,8 @@ def _answer(found: Survival, running: int) -> tuple[State, Headline]:
             text % {"count": len(found.lost)},
             _("Drain these pods first, or take back the change."),
         )
+    if not running:
+        return "survives", Headline("ok", _("If this kubelet restarted now, it would start."))
     text = ngettext(
         "If this kubelet restarted now, it would start and keep its %(count)d pod.",
         "If this kubelet restarted now, it would start and keep all %(count)d pods.",

@@ -137,11 +137,14 @@ def test_it_shows_the_kubelet_with_the_origin_of_each_setting(get: Get, lab: Lab
     assert found["policy"]["cpu_in_force"] == "static"
     assert [each["code"] for each in found["contradictions"]] == ["cpu-policy-differs"]
     assert found["contradictions"][0]["remedy"]
+    assert found["restart"]["outcome"] == "refuses"
+    assert "differs from state checkpoint policy" in found["restart"]["message"]
 
 
 def test_a_kubelet_that_nobody_heard_of_is_null(get: Get, lab: Lab) -> None:
     found = get("nodes/worker-2/kubelet/")
     assert found["kubelet"] is None
+    assert (found["restart"]["outcome"], found["restart"]["message"]) == ("unknown", None)
     assert found["policy"] is None
     assert found["data"]["cause"] == "endpoint-failing"
 

@@ -1,18 +1,22 @@
 """A node's page: from a slow application to the reason in two clicks."""
 
+import html
 import json
 import re
 
+import msgspec
 import pytest
 from django.test import Client
 
 from monitoring.models import Cluster, Endpoint, Node
 from numacore import wire
 from numacore.cpuset import CpuSet
-from numacore.kubeletstate import CpuManagerState
+from numacore.kubeletstate import CpuManagerState, Setting
 from numacore.report import node_report
+from tests.monitoring import planned
 from tests.monitoring.pages import machines, seeds
 from tests.monitoring.pages.conftest import CART, POSTGRES
+from tests.numacore.whatif import nodes
 
 
 def page(client: Client, node: str = "node-07", **query: str) -> str:
@@ -107,6 +111,36 @@ def test_it_says_when_something_else_is_in_force(east: Cluster, as_viewer: Clien
     text = plain(page(as_viewer, "odd", tab="kubelet"))
     assert "asked for the CPU manager policy static, but none is in force" in text
     assert "not what is asked for" in text
+
+
+def test_it_says_that_the_kubelet_would_not_start_again_and_why(east: Cluster, as_viewer: Client) -> None:
+    of = machines.topology(sockets=2, numa=1, cores=4, threads=1)
+    facts = machines.server(of)
+    kubelet = machines.kubelet(of.online - CpuSet([0, 1]), cpu_state=CpuManagerState("none", of.online, {}))
+    seeds.node(east, "odd", machines.replaced(facts, kubelet=kubelet))
+    text = plain(page(as_viewer, "odd", tab="kubelet"))
+    assert "If this kubelet restarted now, it would not start; the node would become NotReady." in text
+    assert 'configured policy "static" differs from state checkpoint policy "none"' in html.unescape(text)
+
+
+def test_it_says_that_the_kubelet_would_survive(east: Cluster, as_viewer: Client) -> None:
+    seeds.node(east, "fine", planned.facts())
+    text = plain(page(as_viewer, "fine", tab="kubelet"))
+    assert "If this kubelet restarted now, it would start and keep its 1 pod." in text
+
+
+def test_it_names_the_pods_that_would_not_be_taken_on_again(east: Cluster, as_viewer: Client) -> None:
+    state = CpuManagerState("static", CpuSet.parse("0,2-6"), {"u1": {"web": CpuSet.parse("1,7")}})
+    told = nodes.kubelet(cpu_state=state, topologyManagerPolicy=Setting("single-numa-node", "file"))
+    known = msgspec.structs.replace(planned.facts(), kubelet=told)
+    web = msgspec.structs.replace(
+        known.containers[0], namespace="shop", pod="web-0", exclusive=CpuSet.parse("1,7")
+    )
+    seeds.node(east, "stricter", msgspec.structs.replace(known, containers=(web,)))
+    text = plain(page(as_viewer, "stricter", tab="kubelet"))
+    assert "If this kubelet restarted now, it would start and not take on 1 pod again." in text
+    assert "shop/web-0" in text
+    assert "TopologyAffinityError: Resources cannot be allocated with Topology locality" in text
 
 
 def test_it_shows_distances_as_a_table(east: Cluster, as_viewer: Client) -> None:

@@ -108,6 +108,87 @@ def test_a_form_becomes_a_manifest_and_its_answer_has_an_address(cluster: Cluste
     assert "best-effort" in headline(page.content.decode())
 
 
+ROWS = {
+    "c-TOTAL_FORMS": "2",
+    "c-INITIAL_FORMS": "0",
+    "c-0-role": "container",
+    "c-0-cpu": "2",
+    "c-0-memory": "1Gi",
+    "c-1-role": "init",
+    "c-1-cpu": "4",
+}
+
+
+def cpus(page: Any) -> list[str]:
+    return [form["cpu"].value() or "" for form in page.context["containers"]]
+
+
+def test_containers_are_added_and_removed_and_keep_what_was_typed(
+    cluster: Cluster, as_viewer: Client
+) -> None:
+    more = as_viewer.post(PAGE, {**ROWS, "rows": "more", "name": "web", "manifest": planned.job()})
+    assert cpus(more) == ["2", "4", ""]
+    assert more.context["pod_form"]["name"].value() == "web"
+    assert more.context["manifest"] == planned.job()
+    fewer = as_viewer.post(PAGE, {**ROWS, "rows": "drop-0"})
+    assert cpus(fewer) == ["4"]
+    assert fewer.context["containers"][0]["role"].value() == "init"
+    assert cpus(as_viewer.post(PAGE, {**ROWS, "c-TOTAL_FORMS": "1", "rows": "drop-0"})) == [""]
+
+
+def test_a_script_gets_the_rows_alone(cluster: Cluster, as_viewer: Client) -> None:
+    page = as_viewer.post(PAGE, {**ROWS, "rows": "more"}, headers={"HX-Request": "true"})
+    text = page.content.decode()
+    assert text.strip().startswith('<div id="containers">')
+    assert "<form" not in text
+
+
+@pytest.mark.parametrize(
+    "rows", [{"c-TOTAL_FORMS": "10000"}, {"c-TOTAL_FORMS": "x"}, {"c-TOTAL_FORMS": ""}, {"rows": "drop-x"}]
+)
+def test_rubbish_instead_of_rows_makes_no_more_than_the_most(
+    rows: dict[str, str], cluster: Cluster, as_viewer: Client
+) -> None:
+    page = as_viewer.post(PAGE, {**ROWS, "rows": "more", **rows})
+    assert page.status_code == 200
+    assert 1 <= len(page.context["containers"]) <= planner_input.MOST_ROWS
+
+
+@pytest.mark.parametrize(
+    ("kind", "replicas"), [("StatefulSet", 3), ("Deployment", 3), ("Job", 3), ("DaemonSet", None), ("Pod", 1)]
+)
+def test_a_filled_form_is_put_behind_the_manifest(
+    kind: str, replicas: int | None, cluster: Cluster, as_viewer: Client
+) -> None:
+    filled = {"form": "append", "kind": kind, "name": "db", "count": "3", "pod_policy": "restricted"}
+    response = as_viewer.post(PAGE, {**ROWS, **filled, "manifest": planned.job(), "together": "on"})
+    assert response.status_code == 302
+    page = as_viewer.get(response["Location"])
+    first, second = page.context["groups"]
+    assert (first.title, second.title) == ("Job/train/worker", f"{kind}/db")
+    assert (second.replicas, second.policy) == (replicas, "restricted")
+    assert page.context["question_form"].cleaned_data["together"]
+
+
+def test_workloads_stand_on_a_node_in_the_manifests_order(cluster: Cluster, as_viewer: Client) -> None:
+    text = f"{planned.job('4')}---\n{planned.job('2', replicas=2)}"
+    alone = ask(as_viewer, text, group=1, find="wide")
+    assert headline(alone).startswith("1 of 1 nodes would take it.")
+    page = ask(as_viewer, text, group=1, find="wide", together="1")
+    assert headline(page).startswith("None of 1 nodes") or headline(page).startswith("No node would take it")
+    assert "In this order on this node" in page
+    assert "1 of 1 pods · the first on CPUs 4-7" in page
+    assert "each node as if the pods of Job/train/worker stood on it already" in page
+
+
+def test_it_tells_volcanos_steps_with_its_own_words(cluster: Cluster, as_viewer: Client) -> None:
+    page = ask(as_viewer, planned.job("5"), node="wide", weight="ten")
+    assert "5 CPUs. Volcano takes none for reserved; then 6 are free (NUMA 0: 2, NUMA 1: 4)." in page
+    assert "no whole number; Volcano says nothing and takes 1." in page
+    refused = ask(as_viewer, planned.job(), node="strict")
+    assert "the pod asks for the policy restricted and the node has single-numa-node" in refused
+
+
 def test_a_wrong_amount_in_the_form_is_named_there(cluster: Cluster, as_viewer: Client) -> None:
     rows = {"form": "pod", "c-TOTAL_FORMS": "1", "c-INITIAL_FORMS": "0", "c-0-cpu": "two"}
     page = as_viewer.post(PAGE, rows)
