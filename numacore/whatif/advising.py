@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from numacore.kubelet import advice as kubelet_advice
+from numacore.kubelet import node
 from numacore.kubelet.advice import Fit
 from numacore.kubelet.pod import Pod
 from numacore.manifest import Group
@@ -25,4 +28,22 @@ def advice(group: Group, candidate: Candidate, answer: NodeAnswer) -> tuple[Fit,
             judging.judge_node(msgspec.structs.replace(group, pod=less), candidate, wanted=1).admitted
         )
 
-    return kubelet_advice.smaller_request(group.pod, answer.shortage.resource, admits)
+    short = answer.shortage.resource
+    return (*kubelet_advice.smaller_request(group.pod, short, admits), *_leaving(group, candidate, short))
+
+
+def _leaving(group: Group, candidate: Candidate, short: str) -> Iterator[Fit]:
+    """Pods whose devices are what is short. How much CPU and memory a running pod asks for, its node often does not know."""
+    running = candidate.kubelet
+    assert running is not None
+    for uid in sorted(running.state.devices.pods):
+        held = len(running.state.devices.of_pod(uid, short))
+        if not held:
+            continue
+        room = candidate.room[short]
+        less = msgspec.structs.replace(room, requested=room.requested - held)
+        without = msgspec.structs.replace(
+            candidate, kubelet=node.remove(running, uid), room=candidate.room | {short: less}
+        )
+        if judging.judge_node(group, without, wanted=1).admitted:
+            yield Fit("leaving", "pod", uid)

@@ -58,8 +58,9 @@ def test_devices_in_use_are_missing_and_a_smaller_request_is_advised() -> None:
     known = node(ALL, "a", policy="none")
     answer = judging.judge_node(asking("3"), known, wanted=1)
     assert answer.shortage == judging.Shortage(NIC, Fraction(3), Fraction(2))
-    (fit,) = advising.advice(asking("3"), known, answer)
-    assert (fit.kind, fit.name, fit.value, fit.step) == ("request", NIC, "2", "1")
+    less, leaves = advising.advice(asking("3"), known, answer)
+    assert (less.kind, less.name, less.value, less.step) == ("request", NIC, "2", "1")
+    assert (leaves.kind, leaves.value) == ("leaving", "u1")
     assert judging.judge_node(asking("2"), known, wanted=1).admitted
 
 
