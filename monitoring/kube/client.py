@@ -139,7 +139,9 @@ class Client:
             try:
                 yield Stream(response)
             finally:
-                # Without reading on: a stream has no end that is worth waiting for.
+                # At once: a stream has no end worth waiting for, and a polite one of TLS waits for the other side.
+                if response.connection is not None and response.connection.transport is not None:
+                    response.connection.transport.abort()
                 response.close()
 
     async def _whole(self, method: str, path: str, params: Mapping[str, str], body: bytes | None) -> bytes:

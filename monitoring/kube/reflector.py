@@ -10,7 +10,9 @@ What it relies on, and what not:
 * A server that was restored from a backup, or came back empty, counts its versions from an earlier point and has nothing to say until it
   reaches ours. So after every connection that did not end by itself, what fits on one page is listed again, and of what does not the present version
   is compared. Versions are compared as numbers only to become suspicious, never to trust (KEP-5504 made them comparable).
-* A half-open connection is silent. Bookmarks come about once a minute, so longer silence ends the watch; TCP's own keepalive does too.
+* A half-open connection is silent. Where bookmarks come, they come about once a minute, so longer silence ends the watch. They do not come for everything
+  (API server 1.37: for pods and nodes, for events never, for custom resources not while nothing changes), so one has to be seen first; until then
+  TCP's keepalive and the end that was asked for are what finds a dead connection.
 * Once in a while (`Pace.relist`) everything is listed anyway, for whatever nobody thought of.
 """
 
@@ -49,7 +51,7 @@ class Pace(msgspec.Struct, frozen=True):
     watch: tuple[float, float] = (300.0, 600.0)
     """Between these a watch is asked to end by itself, so that connections spread anew over API servers."""
     silence: float = 150.0
-    """Without a byte, where bookmarks are due each minute."""
+    """Without a byte, where bookmarks come each minute."""
     grace: float = 15.0
     """After the end that was asked for."""
     steady: float = 30.0
@@ -119,6 +121,8 @@ class Reflector(Generic[T]):
         """The last connection did not end by itself: the server may be another one than before."""
         self._paged = False
         """The last list had several pages."""
+        self._bookmarks = False
+        """The server sends bookmarks for this resource: one was seen."""
         self._left_out = (0, "")
         self._failures = 0
         self._list_from = 0.0
@@ -222,7 +226,6 @@ class Reflector(Generic[T]):
 
     async def _follow(self, stream: Stream, longest: float) -> None:
         """Hands over what arrives, in batches, for `longest` seconds. A read that has begun is kept while a batch is handed over."""
-        quiet = longest if self._resource.quiet else self._pace.silence
         lines = _Lines(self._pace.line)
         batch: list[Change[T]] = []
         version, due = self._version, 0.0
@@ -232,6 +235,7 @@ class Reflector(Generic[T]):
         try:
             while True:
                 reading = reading or asyncio.ensure_future(stream.read())
+                quiet = min(longest, self._pace.silence) if self._bookmarks else longest
                 await asyncio.wait({reading}, timeout=max(0.0, due - now()) if batch else quiet)
                 chunk: bytes | None = None
                 if reading.done():
@@ -239,6 +243,7 @@ class Reflector(Generic[T]):
                     for line in lines.take(chunk):
                         version = self._read(line, batch) or version
                 elif not batch:
+                    self._bookmarks = False
                     raise Silent(0, "Silent", f"nothing came for {quiet:g} s, not even a bookmark")
                 if batch and not due:
                     due = now() + self._pace.gather
@@ -276,6 +281,7 @@ class Reflector(Generic[T]):
                 version = _bookmarks.decode(event.object).metadata.resource_version
                 if _older(version, self._version):
                     raise Gone(200, "WentBack", f"the server is at version {version}, before {self._version}")
+                self._bookmarks = True
                 return version
             change: Change[T] = Change(event.type, self._resource.decode(event.object))
         except msgspec.DecodeError as error:

@@ -23,14 +23,12 @@ T = TypeVar("T", bound=KubeObject)
 
 
 class Resource(msgspec.Struct, Generic[T], frozen=True):
-    """`group` is empty for core. `quiet`: a watch of it may lawfully say nothing until it ends, because the API server keeps
-    it outside of its watch cache and has no bookmarks for it."""
+    """`group` is empty for core."""
 
     group: str
     version: str
     plural: str
     type: type[T]
-    quiet: bool = False
 
     @property
     def root(self) -> str:
@@ -60,7 +58,7 @@ def _decoder(kind: type[Any]) -> msgspec.json.Decoder[Any]:
 
 NODES = Resource("", "v1", "nodes", Node)
 PODS = Resource("", "v1", "pods", Pod)
-EVENTS = Resource("", "v1", "events", Event, quiet=True)
+EVENTS = Resource("", "v1", "events", Event)
 DAEMONSETS = Resource("apps", "v1", "daemonsets", DaemonSet)
 NUMATOPOLOGIES = Resource("nodeinfo.volcano.sh", "v1alpha1", "numatopologies", Numatopology)
 NRT_ALPHA1 = Resource("topology.node.k8s.io", "v1alpha1", "noderesourcetopologies", NodeResourceTopology)

@@ -15,7 +15,7 @@ import ssl
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
@@ -59,8 +59,6 @@ KINDS = (
     Kind("topology.node.k8s.io", "v1alpha1", "noderesourcetopologies", "NodeResourceTopology"),
     Kind("topology.node.k8s.io", "v1alpha2", "noderesourcetopologies", "NodeResourceTopology"),
 )
-BOOKMARK_BEFORE_END = 2.0
-"""Seconds before its end at which a watch gets a bookmark (apiserver 1.37, storage/cacher/cacher.go)."""
 
 
 class _Past(NamedTuple):
@@ -88,9 +86,8 @@ class FakeApiServer:
         self.always: Answer | None = None
         """What everybody gets for everything."""
         self.asked: list[web.Request] = []
-        self.hushed = False
-        """Watches are silent: no events, no bookmarks, no end."""
         self.bookmark_every = 60.0
+        """Seconds. As seen on 1.37 for pods; other resources get fewer or none."""
         self._history: list[_Past] = []
         self._snapshots: dict[int, dict[tuple[str, str], Object]] = {}
         self._users: dict[str, tuple[str, frozenset[Right] | None]] = {"admin": ("admin", None)}
@@ -211,11 +208,30 @@ class FakeApiServer:
         self._snapshots.clear()
         self.cut()
 
+    async def restart(self) -> None:
+        """It remembers objects and nothing of the past."""
+        await self.stop()
+        self.expire()
+        await self.start()
+
+    async def restart_empty(self) -> None:
+        """Without an object, and with no custom resource defined."""
+        await self.stop()
+        self.restore()
+        self.kinds = [kind for kind in KINDS if not kind.group.count(".")]
+        await self.start()
+
     def cut(self) -> None:
         """Drops the connections of all watches."""
         for watcher in self._watchers:
             if watcher.transport is not None:
                 watcher.transport.abort()
+
+    def hush(self) -> None:
+        """The watches that there are get no events, no bookmarks and no end any more; their connections stay."""
+        for watcher in self._watchers:
+            watcher.hushed = True
+            watcher.queue.put_nowait(b"")
 
     def end_watches(self) -> None:
         """Ends all watches as their time-out does."""
@@ -369,13 +385,14 @@ class _Watch:
     def __init__(self, server: FakeApiServer, request: web.Request, kind: Kind, start: int) -> None:
         self.queue: asyncio.Queue[bytes | None] = asyncio.Queue()
         self.transport = request.transport
+        self.hushed = False
         self._server, self._kind, self._start = server, kind, start
         self._wanted = _selector(request)
         self._bookmarks = request.query.get("allowWatchBookmarks") == "true"
         self._seconds = float(request.query.get("timeoutSeconds", "1800"))
 
     def offer(self, past: _Past, before: Object | None) -> None:
-        if past.store != self._kind.store or past.version <= self._start or self._server.hushed:
+        if past.store != self._kind.store or past.version <= self._start or self.hushed:
             return
         was = before is not None and self._wanted(before)
         now = past.type != "DELETED" and self._wanted(past.object)
@@ -385,32 +402,21 @@ class _Watch:
 
     async def serve(self, response: web.StreamResponse) -> None:
         end = time.monotonic() + self._seconds
-        marks = self._moments(end)
-        mark = next(marks)
-        while (now := time.monotonic()) < end or self._server.hushed:
+        mark = time.monotonic() + self._server.bookmark_every
+        while (now := time.monotonic()) < end or self.hushed:
             try:
-                async with asyncio.timeout(
-                    max(0.0, min(mark, end) - now) if not self._server.hushed else None
-                ):
+                async with asyncio.timeout(None if self.hushed else max(0.0, min(mark, end) - now)):
                     raw = await self.queue.get()
             except TimeoutError:
                 if mark <= time.monotonic() < end:
+                    mark += self._server.bookmark_every
                     if self._bookmarks:
                         await response.write(self._bookmark())
-                    mark = next(marks)
                 continue
             if raw is None:
                 return
-            await response.write(raw)
-
-    def _moments(self, end: float) -> Iterator[float]:
-        begun = time.monotonic()
-        every = self._server.bookmark_every
-        regular = itertools.takewhile(
-            lambda moment: moment < end, (begun + every * nth for nth in itertools.count(1))
-        )
-        yield from sorted({*regular, max(begun, end - BOOKMARK_BEFORE_END)})
-        yield from itertools.repeat(float("inf"))
+            if raw:
+                await response.write(raw)
 
     def _bookmark(self) -> bytes:
         meta = {"resourceVersion": str(self._server.version), "creationTimestamp": None}

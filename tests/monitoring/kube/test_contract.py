@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.kubecontract import CONTRACT, Check
+from tests.kubecontract import BREAKING, CONTRACT, Check
 from tests.monitoring.kube.fake import FakeApiServer
 
 
-@pytest.mark.parametrize("it", CONTRACT)
+@pytest.mark.parametrize("it", [*CONTRACT, *BREAKING])
 async def test_fake(it: Check) -> None:
     async with FakeApiServer() as server:
         await it(server)

@@ -10,7 +10,7 @@ import pytest
 
 from monitoring.kube.client import Client
 from monitoring.kube.reflector import Reflector
-from monitoring.kube.resources import EVENTS, NODES, NUMATOPOLOGIES
+from monitoring.kube.resources import NODES, NUMATOPOLOGIES
 from monitoring.kube.rights import Right
 from monitoring.kube.sinks import Absent, Listing, Watching
 from tests.kubecontract import topology
@@ -134,19 +134,22 @@ async def test_it_takes_half_an_event_before_the_end_for_a_cut(server: FakeApiSe
     assert it.reflector.malformed == 0
 
 
-async def test_a_silent_connection_is_given_up(server: FakeApiServer) -> None:
+async def test_a_silent_connection_is_given_up_once_bookmarks_are_known_to_come(
+    server: FakeApiServer,
+) -> None:
+    server.bookmark_every = 0.01
     async with mirror(server, SUSPICIOUS) as it:
         await it.watches()
-        server.hushed = True
+        await asyncio.sleep(0.03)
+        server.hush()
         server.create(topology("e"))
-        await until(lambda: "Silent" in it.copy.causes, "suspicion")
-        server.hushed = False
         await it.shows(*"abcde")
+    assert it.copy.causes == ["Silent"]
     assert it.copy.waits[0].remedy == "check-api-server-network"
 
 
 async def test_bookmarks_keep_a_quiet_connection(server: FakeApiServer) -> None:
-    server.bookmark_every = 0.02
+    server.bookmark_every = 0.01
     async with mirror(server, msgspec.structs.replace(SUSPICIOUS, silence=0.1)) as it:
         await it.watches()
         await asyncio.sleep(0.2)
@@ -154,16 +157,17 @@ async def test_bookmarks_keep_a_quiet_connection(server: FakeApiServer) -> None:
     assert server.watches == 1
 
 
-async def test_events_may_be_silent_until_the_end_that_was_asked_for(server: FakeApiServer) -> None:
-    async with mirror(server, resource=EVENTS) as it:
+async def test_what_gets_no_bookmarks_may_be_silent_until_the_end_that_was_asked_for(
+    server: FakeApiServer,
+) -> None:
+    """Events are so on a real server, and custom resources that do not change."""
+    async with mirror(server, SUSPICIOUS) as it:
         await it.watches()
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.15)
         assert not it.copy.waits
-        # But not for ever.
-    server.hushed = True
-    async with mirror(
-        server, msgspec.structs.replace(QUICK, watch=(1.0, 1.0), grace=-0.9), resource=EVENTS
-    ) as it:
+    # But not for ever.
+    pace = msgspec.structs.replace(SUSPICIOUS, watch=(1.0, 1.0), grace=-0.9)
+    async with mirror(server, pace) as it:
         await until(lambda: it.copy.causes[:1] == ["Silent"], "suspicion")
 
 
@@ -184,11 +188,10 @@ async def test_a_server_that_ends_every_watch_at_once_is_not_asked_in_a_loop(ser
 async def test_it_lists_again_after_410_and_clears_what_is_gone(server: FakeApiServer) -> None:
     async with mirror(server) as it:
         await it.watches()
-        server.hushed = True
+        server.hush()
         server.delete(topology("b"))
         server.create(topology("e"))
         server.expire()
-        server.hushed = False
         server.say(line("ERROR", status_object(410, "Expired", "too old resource version")))
         await it.shows(*"acde")
     assert it.copy.causes == ["Gone"]
