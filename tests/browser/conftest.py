@@ -118,8 +118,9 @@ class Visitor:
         """Beginnings of complaints that a test causes on purpose."""
         self.contexts: list[BrowserContext] = []
 
-    def page(self, look: Look = WIDE) -> Page:
+    def page(self, look: Look = WIDE, *, scripts: bool = True) -> Page:
         context = self.browser.new_context(
+            java_script_enabled=scripts,
             storage_state=str(self.session),
             color_scheme=look.theme,
             locale=LOCALES[look.language],

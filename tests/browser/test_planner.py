@@ -47,7 +47,7 @@ def test_it_works_by_keyboard_alone(visitor: Visitor) -> None:
     page = visitor.open(PLANNER)
     page.focus("#manifest")
     page.keyboard.insert_text(POD)
-    for _ in range(6):
+    for _ in range(8):
         page.keyboard.press("Tab")
     expect(page.locator("#manifest-form button.btn-primary")).to_be_focused()
     page.keyboard.press("Enter")
@@ -63,6 +63,66 @@ def test_the_form_makes_a_manifest_that_can_be_changed(visitor: Visitor) -> None
     expect(page.locator(".nw-headline strong")).to_contain_text("nodes would take it.")
     page.locator("#question summary").click()
     expect(page.locator("#manifest")).to_have_value(re.compile("kind: Deployment"))
+
+
+def test_containers_come_and_go_by_mouse_and_by_keyboard(visitor: Visitor) -> None:
+    page = visitor.open(PLANNER)
+    page.get_by_label("CPUs 1", exact=True).fill("2")
+    page.get_by_role("button", name="Add a container").click()
+    page.get_by_label("CPUs 2", exact=True).fill("4")
+    page.get_by_label("Role 2", exact=True).select_option("sidecar")
+    page.focus("#more-rows")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("CPUs 3", exact=True)).to_be_visible()
+    expect(page.locator("#more-rows")).to_be_focused()
+    page.get_by_role("button", name="Remove container 1").click()
+    expect(page.get_by_label("CPUs 1", exact=True)).to_have_value("4")
+    expect(page.get_by_label("Role 1", exact=True)).to_have_value("sidecar")
+    expect(page.get_by_label("CPUs 3", exact=True)).to_have_count(0)
+
+
+def test_the_form_is_complete_without_scripts(visitor: Visitor) -> None:
+    page = visitor.page(WIDE, scripts=False)
+    page.goto(f"{visitor.site.url}{PLANNER}")
+    page.get_by_label("CPUs 1", exact=True).fill("2")
+    page.get_by_role("button", name="Add a container").click()
+    expect(page.get_by_label("CPUs 1", exact=True)).to_have_value("2")
+    expect(page.get_by_label("CPUs 2", exact=True)).to_be_visible()
+
+
+def test_workloads_are_put_behind_one_another_and_judged_in_order(visitor: Visitor) -> None:
+    """What is typed into the manifest and not yet sent goes along."""
+    page = visitor.open(PLANNER)
+    page.fill("#manifest", POD.replace("cpu: 7", "cpu: 2"))
+    page.get_by_label("CPUs 1", exact=True).fill("4")
+    page.get_by_label("Memory 1", exact=True).fill("1Gi")
+    page.select_option("#id_kind", "StatefulSet")
+    page.fill("#id_name", "db")
+    page.click("button[value=append]")
+    expect(page.get_by_role("link", name="Pod/web")).to_be_visible()
+    page.locator("#question summary").click()
+    page.check("#id_together")
+    page.click("#manifest-form button.btn-primary")
+    page.get_by_role("link", name="StatefulSet/db").click()
+    evidence = page.locator("#evidence")
+    expect(evidence).to_contain_text("In this order on this node")
+    expect(evidence).to_contain_text("Pod/web")
+    assert page.evaluate("new URLSearchParams(location.search).get('together')") == "1"
+
+
+def test_volcanos_steps_are_told(visitor: Visitor) -> None:
+    page = visitor.open(f"{PLANNER}?{urlencode({'m': POD, 'node': 'gpu-xeon-1'})}")
+    steps = page.locator(".nw-plan-steps li")
+    expect(steps).to_have_count(4)
+    expect(steps.nth(1)).to_contain_text("Container “app” asks for 7 CPUs.")
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.name)
+def test_a_node_says_what_a_restart_would_bring(look: Look, visitor: Visitor) -> None:
+    page = visitor.open("/c/simulated/nodes/cache-cxl-1/?tab=kubelet", look)
+    expect(page.locator("#restart")).to_contain_text('differs from state checkpoint policy "none"')
+    assert page.evaluate("document.documentElement.scrollWidth") <= look.width
+    assert violations(page) == []
 
 
 def test_a_link_shows_somebody_else_the_same(visitor: Visitor) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,3 +99,27 @@ def test_it_says_what_is_wrong(
     wrong.write_text("a: b: c")
     with pytest.raises(CommandError, match=words):
         run(*(each.format(file=file, wrong=wrong) for each in arguments))
+
+
+def test_it_writes_what_rest_answers(cluster: Cluster, file: Path) -> None:
+    answer = json.loads(run("plan", file, "--json", "--node", "strict", "--language", "zh-hans", ends=1))
+    (group,) = answer["groups"]
+    (node,) = group["nodes"]
+    assert (node["node"], node["outcome"]) == ("strict", "refused")
+    advised = {each["name"]: each for each in node["trace"]["advice"]}
+    assert (advised["cpu"]["value"], advised["cpu"]["step"]) == ("4", "1")
+    assert advised["cpu"]["text"].startswith("容器")
+
+
+def test_the_linter_writes_json_too(cluster: Cluster, file: Path) -> None:
+    (group,) = json.loads(run("lint", file, "--json"))["groups"]
+    assert group == {"workload": "Job/train/worker", "findings": group["findings"]}
+
+
+def test_workloads_may_stand_together_in_a_terminal_too(cluster: Cluster, tmp_path: Path) -> None:
+    both = tmp_path / "both.yaml"
+    both.write_text(f"{planned.job('4')}---\n{planned.job('2', replicas=2)}")
+    assert "x2" in run("plan", both, "--node", "wide")
+    text = run("plan", both, "--node", "wide", "--together", ends=1)
+    assert "each node as if the pods of Job/train/worker stood on it already" in text
+    assert "Volcano, simulated allocation: Container “main” would get the CPUs 4-7 on NUMA 1." in text
