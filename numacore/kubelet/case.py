@@ -160,7 +160,7 @@ def _answers(case: CaseIn, minor: int, choices: Choices) -> list[Answer]:
     choices.devices_alike = not any(step.devices for step in case.steps or [])
     steps: list[Answer] | None = None
     try:
-        running = _started(case, minor)
+        running = _started(case, minor, choices)
         steps = []
         for step in case.steps or []:
             files = node.state_files(running) if step.restart else files
@@ -193,13 +193,13 @@ def _kept(case: CaseIn, files: node.StateFiles) -> Answer:
     return {"state": {name: text for name, text in (("cpu", files.cpu), ("memory", files.memory)) if text}}
 
 
-def _started(case: CaseIn, minor: int) -> node.Node:
+def _started(case: CaseIn, minor: int, choices: Choices) -> node.Node:
     found = case.state or StateIn()
     known = msgspec.structs.replace(
         node.empty_state(), pods={each.uid: pod(each) for each in found.pods or []}
     )
     files = node.StateFiles(found.cpu or None, found.memory or None)
-    running = node.start(settings(case.config, minor), machine(case.machine), known, files)
+    running = node.start(settings(case.config, minor), machine(case.machine), known, files, choices)
     return node.report_devices(running, devices(case.devices or []))
 
 
@@ -213,6 +213,7 @@ def _step(running: node.Node, step: StepIn, choices: Choices) -> tuple[node.Node
             running,
             settings(config, running.settings.minor) if config else None,
             machine(changed) if changed else None,
+            choices,
         )
     if step.remove:
         running = node.remove(running, step.remove)

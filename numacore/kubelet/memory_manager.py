@@ -6,7 +6,7 @@ Amounts are bytes and wrap around at 2 to the power of 64, as Go's uint64 does. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from numacore import hints
 from numacore.hints import IMPOSSIBLE, Hint, Hints
 from numacore.kubelet import errors, memory_pods, memory_start, resource
+from numacore.kubelet.choices import Choices
 from numacore.kubelet.errors import AdmissionError, AllocationError, PanicError, StartError
 from numacore.kubelet.machine import Machine, Node, check_masks
 from numacore.kubelet.memory_state import Blocks, MemoryState, MemoryTable, NodeState, Requested
@@ -228,8 +229,9 @@ class StaticPolicy(msgspec.Struct, frozen=True):
         memory[resource.MEMORY] = memory_start.unused(node.memory, reserved.get(resource.MEMORY, 0), pages)
         return NodeState(0, memory, (node.id,))
 
-    def validate(self, state: MemoryState, whole_pods: bool) -> None:
-        """`validateState`: initialises an empty state, refuses one that does not fit the machine. Raises StartError."""
+    def validate(self, state: MemoryState, whole_pods: bool, choices: Choices) -> None:
+        """`validateState`: initialises an empty state, refuses one that does not fit the machine. Where groups overlap it may be
+        chance whether it fits. Raises StartError."""
         if not state.nodes:
             if state.assignments:
                 raise StartError(
@@ -238,18 +240,15 @@ class StaticPolicy(msgspec.Struct, frozen=True):
             state.nodes = self.default_machine_state()
             return
         expected = self.expected(state, whole_pods)
+        fits = list(dict.fromkeys(not memory_start.differences(state.nodes, each) for each in expected))
         if memory_start.compares_what_is_not_there(state.nodes):
             raise PanicError(errors.NIL_POINTER)
-        if memory_start.differences(state.nodes, expected):
+        if not fits[choices.pick(len(fits))]:
             raise StartError("[memorymanager] the expected machine state is different from the real one")
 
-    def expected(self, state: MemoryState, whole_pods: bool) -> dict[int, NodeState]:
-        """The machine with everything that is assigned, counted anew. Raises StartError: an assignment has no place on it."""
-        counted = MemoryState(self.default_machine_state())
-        for uid, name, blocks in memory_start.assigned(state, whole_pods):
-            for block in blocks:
-                memory_start.expect(counted, uid, name, block)
-        return counted.nodes
+    def expected(self, state: MemoryState, whole_pods: bool) -> Iterator[dict[int, NodeState]]:
+        """What the machine may look like with everything that is assigned. Raises StartError: an assignment has no place on it."""
+        return memory_start.expectations(self.default_machine_state(), state, whole_pods)
 
 
 @lru_cache(maxsize=16)

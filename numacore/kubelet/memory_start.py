@@ -5,7 +5,7 @@ Kubelet 1.37, cm/memorymanager/memory_manager.go and policy_static.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -15,7 +15,6 @@ from numacore.kubelet.machine import Machine
 from numacore.kubelet.memory_state import Blocks, MemoryState, MemoryTable, NodeState, Requested
 from numacore.kubelet.resource import UINT64
 from numacore.kubelet.settings import Settings
-from numacore.workload import MemoryBlock
 
 
 def unused(total: int, reserved: int, pages: int) -> MemoryTable:
@@ -23,30 +22,98 @@ def unused(total: int, reserved: int, pages: int) -> MemoryTable:
     return MemoryTable(total, reserved, allocatable, 0, allocatable)
 
 
-def assigned(state: MemoryState, whole_pods: bool) -> Iterable[tuple[str, str, Blocks]]:
-    """What every container has, with pod-level memory instead of a pod's containers."""
-    for uid, containers in sorted(state.assignments.items()):
-        if whole_pods and state.pods.get(uid):
-            yield uid, "", state.pods[uid]
+Nodes = dict[int, NodeState]
+Held = tuple[str, Blocks]
+"""A container by name (the empty text is a whole pod), and what it has."""
+
+_MOST_STEPS = 2000
+"""Containers counted while orders are tried; where groups overlap in so many ways, those found until then have to do."""
+
+
+def expectations(unused: Nodes, state: MemoryState, whole_pods: bool) -> Iterator[Nodes]:
+    """The machine with everything that is assigned, counted anew (`validateState`).
+
+    The kubelet walks over Go maps, pods and then their containers in any order, and the last to use a NUMA node says what its group is.
+    So where groups overlap there are several results; the first is that of the names in order.
+
+    Raises:
+        StartError: an assignment has no place on the machine.
+    """
+    pods = assigned(state, whole_pods)
+    if faults := [text for uid, held in pods for text in _places_missing(unused, uid, held)]:
+        raise StartError(faults[0], tuple(faults[1:]))
+    groups = {block.numa for _, held in pods for _, blocks in held for block in blocks}
+    torn = {one for one in groups if any(one != other and set(one) & set(other) for other in groups)}
+    settled = unused
+    open_: list[tuple[Held, ...]] = []
+    for _, held in pods:
+        if any(block.numa in torn for _, blocks in held for block in blocks):
+            open_.append(held)
             continue
-        for name, blocks in sorted(containers.items()):
-            yield uid, name, blocks
+        for _, blocks in held:
+            settled = _with(settled, blocks)
+    yield from _in_any_order(settled, (), tuple(open_), set())
 
 
-def expect(expected: MemoryState, uid: str, container: str, block: MemoryBlock) -> None:
-    """`updateExpectedMachineState`. Raises StartError: the machine has no such NUMA node or kind of memory."""
-    who = f"[memorymanager] (pod: {uid}, container: {container}) the memory assignment uses "
-    size = block.size
-    for node in block.numa:
-        if node not in expected.nodes:
-            raise StartError(who + "the NUMA that does not exist")
-        before = expected.nodes[node]
-        if block.kind not in before.memory:
-            raise StartError(who + "memory resource that does not exist")
-        given = min(size, before.memory[block.kind].free)
-        used = msgspec.structs.replace(before, assignments=before.assignments + 1, cells=block.numa)
-        expected.nodes[node] = used.charged(block.kind, given)
-        size -= given
+def assigned(state: MemoryState, whole_pods: bool) -> list[tuple[str, tuple[Held, ...]]]:
+    """What every container has by pod, with pod-level memory instead of a pod's containers."""
+    return [
+        (
+            uid,
+            (("", state.pods[uid]),)
+            if whole_pods and state.pods.get(uid)
+            else tuple(sorted(containers.items())),
+        )
+        for uid, containers in sorted(state.assignments.items())
+    ]
+
+
+def _places_missing(unused: Nodes, uid: str, held: Iterable[Held]) -> Iterator[str]:
+    """For each container of a pod the first of its blocks that the machine has no place for."""
+    for name, blocks in held:
+        who = f"[memorymanager] (pod: {uid}, container: {name}) the memory assignment uses "
+        for kind, node in ((block.kind, node) for block in blocks for node in block.numa):
+            if node not in unused:
+                yield who + "the NUMA that does not exist"
+                break
+            if kind not in unused[node].memory:
+                yield who + "memory resource that does not exist"
+                break
+
+
+def _in_any_order(
+    nodes: Nodes, current: tuple[Held, ...], others: tuple[tuple[Held, ...], ...], seen: set[object]
+) -> Iterator[Nodes]:
+    """The containers of the current pod in any order, then the other pods in any order; the same content is come to once."""
+    content = tuple(
+        (node, each.cells, tuple(table.free for table in each.memory.values()))
+        for node, each in nodes.items()
+    )
+    key = (current, others, content)
+    if key in seen or len(seen) > _MOST_STEPS:
+        return
+    seen.add(key)
+    if not current and not others:
+        yield nodes
+    for at, (_, blocks) in enumerate(current):
+        yield from _in_any_order(_with(nodes, blocks), current[:at] + current[at + 1 :], others, seen)
+    if not current:
+        for at, pod in enumerate(others):
+            yield from _in_any_order(nodes, pod, others[:at] + others[at + 1 :], seen)
+
+
+def _with(nodes: Nodes, blocks: Blocks) -> Nodes:
+    """`updateExpectedMachineState`: node after node gives what it has, and counts to the group of this block from now on."""
+    counted = dict(nodes)
+    for block in blocks:
+        size = block.size
+        for node in block.numa:
+            before = counted[node]
+            given = min(size, before.memory[block.kind].free)
+            used = msgspec.structs.replace(before, assignments=before.assignments + 1, cells=block.numa)
+            counted[node] = used.charged(block.kind, given)
+            size -= given
+    return counted
 
 
 class Difference(msgspec.Struct, frozen=True):

@@ -84,6 +84,7 @@ def start(
     machine: Machine,
     state: State | None = None,
     files: StateFiles | None = None,
+    choices: Choices | None = None,
 ) -> Node:
     """Starts a kubelet: on a state, or on the state files that it finds (the state's pods and devices stay), or on nothing.
 
@@ -104,7 +105,7 @@ def start(
     try:
         memory = restore_memory(files.memory, settings) if files else held.memory
         if running.memory:
-            running.memory.validate(memory, whole_pods)
+            running.memory.validate(memory, whole_pods, choices or Choices())
     except EndError as error:
         error.cpu_file = write_cpu(cpu, settings)
         raise
@@ -137,11 +138,16 @@ def state_files(node: Node) -> StateFiles:
     )
 
 
-def restart(node: Node, settings: Settings | None = None, machine: Machine | None = None) -> Node:
+def restart(
+    node: Node,
+    settings: Settings | None = None,
+    machine: Machine | None = None,
+    choices: Choices | None = None,
+) -> Node:
     """Stops the kubelet and starts it again on its files, with the pods that it knows and devices registered anew, perhaps with
     other settings or on a changed machine. Raises as `start`."""
     known = State(CpuState(), MemoryState(), node.state.devices.restarted(), node.state.pods)
-    return start(settings or node.settings, machine or node.machine, known, state_files(node))
+    return start(settings or node.settings, machine or node.machine, known, state_files(node), choices)
 
 
 def report_devices(node: Node, report: dict[str, tuple[Device, ...]]) -> Node:

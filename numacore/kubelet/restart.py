@@ -11,6 +11,7 @@ import msgspec
 
 from numacore.kubelet import memory_manager, memory_start, node
 from numacore.kubelet.checkpoint import restore_memory
+from numacore.kubelet.choices import Choices, every
 from numacore.kubelet.errors import EndError, StartError
 from numacore.kubelet.machine import Machine
 from numacore.kubelet.memory_start import Difference
@@ -18,6 +19,9 @@ from numacore.kubelet.node import State, StateFiles
 from numacore.kubelet.pod import Pod
 from numacore.kubelet.settings import Settings
 from numacore.kubelet.verdict import Verdict
+
+_MOST_WAYS = 4
+"""Starting leaves one thing open, whether the memory manager's file is taken for right."""
 
 
 class Lost(msgspec.Struct, frozen=True):
@@ -30,7 +34,8 @@ class Lost(msgspec.Struct, frozen=True):
 class Survival(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a restart would bring. `refusal`: the kubelet's words when it does not start; `panics`: it crashes doing so.
 
-    `differences` tell which amounts of memory are not what the state file says, which the kubelet's words do not.
+    `differences` tell which amounts of memory are not what the state file says, which the kubelet's words do not. `chance`: it may as
+    well start, for whether the memory manager takes its file for right depends on the order of a Go map.
     """
 
     refusal: str = ""
@@ -38,6 +43,7 @@ class Survival(msgspec.Struct, frozen=True, omit_defaults=True):
     panics: bool = False
     differences: tuple[Difference, ...] = ()
     lost: tuple[Lost, ...] = ()
+    chance: bool = False
 
     @property
     def survives(self) -> bool:
@@ -63,13 +69,22 @@ def survival(
     known = msgspec.structs.replace(
         node.empty_state(), devices=held, pods={each.uid: each for each in running}
     )
-    try:
-        started = node.start(settings, machine, known, files)
-    except EndError as error:
-        alternatives = error.alternatives if isinstance(error, StartError) else ()
-        found = _memory_differences(settings, machine, files)
-        return Survival(str(error), alternatives, not isinstance(error, StartError), found)
-    return _taken_on_again(started, running)
+
+    def start(choices: Choices) -> node.Node | EndError:
+        try:
+            return node.start(settings, machine, known, files, choices)
+        except EndError as error:
+            return error
+
+    ends = list(every(start, _MOST_WAYS))
+    ended = [each for each in ends if isinstance(each, EndError)]
+    started = [each for each in ends if isinstance(each, node.Node)]
+    if not ended:
+        return _taken_on_again(started[0], running)
+    (error, *_) = ended
+    alternatives = error.alternatives if isinstance(error, StartError) else ()
+    found = _memory_differences(settings, machine, files)
+    return Survival(str(error), alternatives, not isinstance(error, StartError), found, chance=bool(started))
 
 
 def _taken_on_again(started: node.Node, running: list[Pod]) -> Survival:
@@ -91,6 +106,7 @@ def _memory_differences(settings: Settings, machine: Machine, files: StateFiles)
         if policy is None or not state.nodes:
             return ()
         expected = policy.expected(state, settings.enabled("PodLevelResourceManagers"))
-        return tuple(memory_start.differences(state.nodes, expected))
+        found = (memory_start.differences(state.nodes, each) for each in expected)
+        return tuple(next(filter(None, found), ()))
     except EndError:
         return ()

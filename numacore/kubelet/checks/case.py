@@ -88,6 +88,7 @@ def _restart(survival: Survival) -> dict[str, Any]:
         "survives": survival.survives,
         "refusal": survival.refusal,
         "panics": survival.panics,
+        "chance": survival.chance,
         "lost": [
             {"uid": each.pod.uid, "reason": each.verdict.reason, "message": each.verdict.message}
             for each in survival.lost

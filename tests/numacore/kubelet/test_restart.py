@@ -6,11 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from numacore.kubelet import node, options
+from numacore.hints import mask_of
+from numacore.kubelet import checkpoint, memory_manager, node, options
+from numacore.kubelet.choices import Choices
+from numacore.kubelet.errors import StartError
 from numacore.kubelet.machine import Machine
 from numacore.kubelet.node import StateFiles
 from numacore.kubelet.restart import survival
 from numacore.kubelet.settings import MemoryReservation
+from numacore.workload import MemoryBlock
 from tests.numacore.kubelet.builders import container, machine, pod, running, settings
 
 PODS = (pod("a", container(cpu="3")), pod("b", container(cpu="2", memory="2Gi")))
@@ -96,6 +100,57 @@ def test_pods_that_a_stricter_policy_would_not_take_on_again_are_named() -> None
     found = survival(settings("single-numa-node"), machine(), node.state_files(now), (wide,))
     assert not found.refusal
     assert [(each.pod.uid, each.verdict.reason) for each in found.lost] == [("wide", "TopologyAffinityError")]
+
+
+MEBI = 1 << 20
+
+
+def torn(last: str) -> StateFiles:
+    """A pod's memory on both NUMA nodes, another's on the first alone; `last` came last and says what the first node's group is."""
+    before = running("best-effort").state
+    memory = before.memory.copied()
+    held = {
+        "wide": MemoryBlock("memory", 512 * MEBI, (0, 1)),
+        "alone": MemoryBlock("memory", 512 * MEBI, (0,)),
+    }
+    for uid in sorted(held, key=lambda uid: uid == last):
+        memory.charge(mask_of(held[uid].numa), "memory", held[uid].size)
+        memory.assign(uid, "c", (held[uid],))
+    return node.state_files(
+        msgspec.structs.replace(running("best-effort"), state=msgspec.structs.replace(before, memory=memory))
+    )
+
+
+@pytest.mark.parametrize("last", ["wide", "alone"])
+def test_where_groups_overlap_it_is_chance_whether_the_kubelet_starts(last: str) -> None:
+    """tests/oracle/found/restart-by-chance.json: the loudest answer is given, and that it may go well."""
+    pods = [pod(uid, container(memory="512Mi")) for uid in ("alone", "wide")]
+    found = survival(settings("best-effort"), machine(), torn(last), pods)
+    assert found.refusal == "[memorymanager] the expected machine state is different from the real one"
+    assert found.chance
+    assert {each.field for each in found.differences} <= {"cells", "free", "reserved"}
+
+
+def test_a_kubelet_whose_file_never_fits_has_no_chance() -> None:
+    assert not survival(settings("best-effort"), drifted(4096), torn("wide"), ()).chance
+
+
+def test_each_pod_on_a_numa_node_that_is_gone_may_be_the_one_that_is_named() -> None:
+    now = running("best-effort")
+    for uid, memory in (("a", "6Gi"), ("b", "4Gi"), ("c", "3Gi")):
+        now, _ = node.admit(now, pod(uid, container(memory=memory)))
+    one = Machine(machine().nodes[:1])
+    state = checkpoint.restore_memory(node.state_files(now).memory, settings())
+    policy = memory_manager.policy(settings(), one)
+    assert policy is not None
+    with pytest.raises(StartError) as stopped:
+        policy.validate(state, False, Choices())
+    gone = [uid for uid, held in state.assignments.items() if held["c"][0].numa == (1,)]
+    assert gone == ["b", "c"]
+    assert [str(stopped.value), *stopped.value.alternatives] == [
+        f"[memorymanager] (pod: {uid}, container: c) the memory assignment uses the NUMA that does not exist"
+        for uid in gone
+    ]
 
 
 def test_without_files_everything_is_placed_anew() -> None:
