@@ -86,7 +86,11 @@ def _answer(found: Survival, running: int) -> tuple[State, Headline]:
     if found.refusal:
         return "refuses", Headline(
             "danger",
-            _("If this kubelet restarted now, it would not start; the node would become NotReady."),
+            _(
+                "If this kubelet restarted now, it would be chance whether it starts: groups of NUMA nodes overlap in its memory state."
+            )
+            if found.chance
+            else _("If this kubelet restarted now, it would not start; the node would become NotReady."),
             _(
                 "Containers that run go on running, and nobody looks after them. Drain the node, remove the state file that is named, and restart the "
                 "kubelet; or take back the change."
