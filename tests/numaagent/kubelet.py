@@ -14,7 +14,8 @@ from numaagent.readers import podresources_pb2 as api
 
 
 class Socket:
-    """Answers List and GetAllocatableResources; `hang` makes it silent, `old` makes it lack the second call."""
+    """Answers List and GetAllocatableResources; `hang` makes it silent, `old` makes it lack the second call, `switched_off` makes it
+    refuse that with these words, as a kubelet does whose gate is off."""
 
     def __init__(
         self, path: Path, listed: api.ListPodResourcesResponse, allowed: api.AllocatableResourcesResponse
@@ -24,6 +25,7 @@ class Socket:
         self.listed = listed
         self.allowed = allowed
         self.hang = False
+        self.switched_off = ""
         self.calls = 0
         self._released = threading.Event()
         self._server = grpc.server(futures.ThreadPoolExecutor(4))
@@ -44,8 +46,10 @@ class Socket:
         self._server.stop(None).wait()
 
     def _handler(self, call: Callable[[], Any]) -> grpc.RpcMethodHandler[bytes, Any]:
-        def answer(_: bytes, __: grpc.ServicerContext) -> Any:
+        def answer(_: bytes, context: grpc.ServicerContext) -> Any:
             self.calls += 1
+            if self.switched_off and call == self._allocatable:
+                context.abort(grpc.StatusCode.UNKNOWN, self.switched_off)
             if self.hang:
                 self._released.wait(10)
             return call()

@@ -133,8 +133,30 @@ def test_it_knows_a_kubelet_without_the_second_call(root: Path, socket: Socket, 
     socket.start(old=True)
     found = client.read(str(socket.path), 0.0, 0.0, required=True)
     assert found is not None
-    assert found.allocatable_cpus is None
+    assert (found.allocatable_cpus, found.allocatable_devices) == (None, None)
     assert causes(client) == []
+
+
+def test_it_knows_a_kubelet_that_has_the_second_call_switched_off(
+    root: Path, socket: Socket, client: Client
+) -> None:
+    """The gate KubeletPodResourcesGetAllocatable, before 1.28: devices are unknown, not none."""
+    socket.switched_off = "Pod Resources API GetAllocatableResources disabled"
+    socket.start()
+    found = client.read(str(socket.path), 0.0, 0.0, required=True)
+    assert found is not None
+    assert found.allocatable_devices is None
+    assert found.containers["shop", "web-0", "web"].cpus == CpuSet([4, 5])
+    assert causes(client) == []
+
+
+def test_a_device_whose_name_cannot_be_kept_is_refused_with_its_cause(
+    root: Path, socket: Socket, client: Client
+) -> None:
+    socket.allowed.devices.append(api.ContainerDevices(resource_name="vendor.com/nic", device_ids=["a\0b"]))
+    socket.start()
+    assert client.read(str(socket.path), 0.0, 0.0, required=True) is None
+    assert causes(client) == ["its answer cannot be used: a name has a NUL character"]
 
 
 def test_it_does_not_take_empty_for_nothing_may_be_given(root: Path, socket: Socket, client: Client) -> None:
@@ -143,6 +165,7 @@ def test_it_does_not_take_empty_for_nothing_may_be_given(root: Path, socket: Soc
     found = client.read(str(socket.path), 0.0, 0.0, required=True)
     assert found is not None
     assert (found.allocatable_cpus, found.allocatable_memory) == (None, None)
+    assert found.allocatable_devices == ()
 
 
 def test_it_says_that_nobody_answers(root: Path, client: Client) -> None:
