@@ -25,7 +25,7 @@ QUICK = Pace(
     spacing=0.0,
     absent=0.02,
 )
-LIMITS = Limits(connect=0.5, answer=0.5, body=200_000)
+LIMITS = Limits(connect=10.0, answer=20.0, body=200_000)
 
 
 class Copy:
@@ -94,10 +94,11 @@ async def mirror(
     server: FakeApiServer,
     pace: Pace = QUICK,
     resource: Resource[Any] = NUMATOPOLOGIES,
+    limits: Limits = LIMITS,
     **surroundings: Any,
 ) -> AsyncIterator[Mirror]:
     copy = Copy()
-    async with Client(server.access, LIMITS) as client:
+    async with Client(server.access, limits) as client:
         reflector = Reflector(client, resource, copy, pace, **surroundings)
         running = asyncio.ensure_future(reflector.run())
         try:
@@ -109,7 +110,7 @@ async def mirror(
 
 
 async def until(true: Callable[[], bool], wanted: str) -> None:
-    for _ in range(1000):
+    for _ in range(6000):
         if true():
             return
         await asyncio.sleep(0.005)
