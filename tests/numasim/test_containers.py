@@ -73,6 +73,26 @@ def test_it_shows_every_container_where_it_runs(name: str, grow: Grow, read: Rea
         assert blocks == {(block.kind, block.size, block.numa) for block in each.place.blocks}
 
 
+@pytest.mark.parametrize("name", ["gpu-xeon-1", "npu-kunpeng-1"])
+def test_its_kubelet_tells_every_device_used_or_not(name: str, grow: Grow, read: Read) -> None:
+    tree = grow(KINDS[name])
+    found = read_with_kubelet(tree.root, tree.node, read)
+    told = found.kubelet.allocatable_devices
+    assert told is not None
+    every = {(claim.resource, each, claim.numa) for claim in told for each in claim.ids}
+    kinds = {"accelerator": tree.node.spec.accelerator, "network": tree.node.spec.network}
+    assert every == {
+        (kinds[each.kind], each.address, () if each.numa is None else (each.numa,))
+        for each in tree.node.spec.machine.attributes.devices
+        if each.kind in kinds
+    }
+    used = {
+        (claim.resource, each) for one in found.by_id.values() for claim in one.devices for each in claim.ids
+    }
+    assert used
+    assert used <= {(name, each) for name, each, _ in every}
+
+
 @pytest.mark.parametrize("name", ["gpu-grace-1", "cache-cxl-1"])
 def test_no_service_of_the_system_has_its_memory_where_no_cpu_is(name: str) -> None:
     nodes = [Node(KINDS[name], seed) for seed in range(10)]
