@@ -10,8 +10,10 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 ADDRESS ?=
+NODES ?= 8
+PODS ?= 40
 
-UNIT_TESTS = $(filter-out tests/services tests/browser tests/oracle,$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/.)))))
+UNIT_TESTS = $(filter-out tests/services tests/browser tests/oracle tests/cluster,$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/.)))))
 OURS = numacore numaagent numasim numaweb monitoring policies
 
 say = printf '\033[1m== %s\033[0m\n' "$(1)"
@@ -30,6 +32,10 @@ run: env assets messages ## this machine and a simulated cluster on port 30881 (
 		export NUMAWEB_LISTEN="$${address%:*}" NUMAWEB_PORT="$${address##*:}"
 	fi
 	exec $(BIN)/python manage.py local
+
+.PHONY: cluster
+cluster: env ## a real Kubernetes control plane with played nodes, until Ctrl-C (NODES=8 PODS=40)
+	@exec $(BIN)/python -m tests.cluster --nodes $(NODES) --pods $(PODS)
 
 # ---------------------------------------------------------------- what everything stands on
 
@@ -99,7 +105,7 @@ services:
 .PHONY: test
 test: env assets messages services ## everything that a commit must pass
 	@failed=
-	for part in lint test-unit test-oracle test-services test-browser; do
+	for part in lint test-unit test-oracle test-cluster test-services test-browser; do
 		$(MAKE) $$part || failed="$$failed $$part"
 	done
 	[ -z "$$failed" ] || { $(call say,Failed:$$failed); exit 1; }
@@ -111,6 +117,10 @@ test-unit: env messages ## tests that need no service
 .PHONY: test-oracle
 test-oracle: env ## the engine beside the kubelet's own managers, a Go program (its first build takes minutes)
 	@$(BIN)/python -m pytest tests/oracle
+
+.PHONY: test-cluster
+test-cluster: env ## tests on a real Kubernetes control plane (Go programs, whose first build takes minutes)
+	@$(BIN)/python -m pytest tests/cluster
 
 .PHONY: test-services
 test-services: env messages services ## tests on real PostgreSQL, Redis, Celery and Prometheus
