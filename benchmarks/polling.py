@@ -17,6 +17,7 @@ import uvloop
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "numaweb.settings")
 django.setup()
 
+from monitoring.services.collection import shift  # noqa: E402
 from monitoring.services.collection.roster import Roster  # noqa: E402
 from monitoring.services.collection.writing import Target  # noqa: E402
 
@@ -69,6 +70,7 @@ def main() -> None:
     parser.add_argument("announce", type=Path)
     parser.add_argument("seconds", type=float)
     options = parser.parse_args()
+    shift.prepare()
     told = json.loads(options.announce.read_text())["exporters"]
     found = uvloop.run(poll([each["url"] for each in told], options.seconds))
     sys.stdout.write(json.dumps(found))

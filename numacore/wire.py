@@ -135,7 +135,8 @@ def check(data: bytes) -> None:
     """
     if len(data) > MAX_BYTES:
         raise WireError(f"the snapshot has {len(data)} bytes, more than {MAX_BYTES}")
-    if b"\\u0000" in data and _NUL.search(data):
+    # A single byte is looked for ten times as fast as six, and usage, which comes every second, has no backslash.
+    if b"\\" in data and b"\\u0000" in data and _NUL.search(data):
         raise WireError("the snapshot has a NUL character in a text, which no name has and databases refuse")
 
 

@@ -224,6 +224,9 @@ REMEDIES: dict[str, Promise] = {
         "Give the exporter's pod the name of its node: NODE_NAME from the field spec.nodeName."
     ),
     "see-exporter-log": gettext_lazy("Look at the exporter's log on that node."),
+    "report-defect": gettext_lazy(
+        "This is a defect of numaweb: please report it, with this cause and the collector's log."
+    ),
 }
 
 

@@ -22,6 +22,11 @@ FAMILIES = {
         "",
     ),
     "database_errors": ("numaweb_collection_database_errors", "Writes that the database refused.", ""),
+    "defects": (
+        "numaweb_collection_defects",
+        "Times that collection broke on something that is no single node's answer; the log tells on what.",
+        "",
+    ),
 }
 
 

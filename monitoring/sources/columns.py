@@ -22,14 +22,14 @@ class CpuColumns(msgspec.Struct, gc=False):
     idle: msgspec.Raw
 
 
-class Reading(msgspec.Struct):
+class Reading(msgspec.Struct, gc=False):
     """Counters of one reading: per CPU, and per NUMA node."""
 
     monotonic: float
     boot_id: str | None
     cpus: str
     times: Numbers | None
-    """Two rows, busy and idle, a column per CPU in NUMA order; None = unreadable."""
+    """Two rows, busy and idle, a column per CPU in the order of their ids; None = unreadable."""
     remote: list[int | None]
 
 
@@ -42,36 +42,46 @@ class Places:
         except CpuSetError as error:
             raise WireError(f"section usage cannot be read: {error} - at `$.cpu.cpus`") from error
         self.cpus, self.topology, self.count = cpus, topology, len(listed)
-        position = {cpu: i for i, cpu in enumerate(listed)}
-        groups = [[position[cpu] for cpu in node.cpus if cpu in position] for node in topology.nodes]
-        order = [place for group in groups for place in group]
-        self.order = None if order == list(range(self.count)) else np.array(order, np.intp)
-        self.with_cpus = [i for i, group in enumerate(groups) if group]
-        starts = np.cumsum([0, *(len(groups[i]) for i in self.with_cpus)])
-        self.starts = starts[:-1]
-        self.counts = [len(groups[i]) for i in self.with_cpus]
-        self.width = len(groups)
+        self.width = len(topology.nodes)
+        numa_of = {cpu: i for i, node in enumerate(topology.nodes) for cpu in node.cpus}
+        nowhere = self.width
+        self._group: NDArray[np.intp] = np.array([numa_of.get(cpu, nowhere) for cpu in listed], np.intp)
+        """Of each column; one more than there are NUMA nodes for CPUs of none."""
+        self._sizes: list[int] = np.bincount(self._group, minlength=nowhere + 1).tolist()
+        self._commas = b"[" + b"," * (self.count - 1) + b"]"
 
-    def arranged(self, cpu: CpuColumns) -> Numbers:
-        """The times as numbers, NUMA node after NUMA node. Raises WireError."""
-        both = np.empty((2, self.count), np.int64)
-        both[0], both[1] = _numbers(cpu.busy, self.count, "busy"), _numbers(cpu.idle, self.count, "idle")
-        return both if self.order is None else both[:, self.order]
+    def times(self, cpu: CpuColumns) -> Numbers:
+        """The times as numbers. Raises WireError."""
+        both = self._listed(cpu.busy, "busy") + b"," + self._listed(cpu.idle, "idle")
+        if not self.count:
+            return np.zeros((2, 0), np.int64)
+        # Told how many there are, numpy makes room only once; it would invent those that are missing.
+        return np.fromstring(both, np.int64, 2 * self.count, sep=",").reshape(2, self.count)
+
+    def _listed(self, raw: msgspec.Raw, column: str) -> bytes:
+        """The inside of a JSON array that has a whole number for each CPU, none below 0. That it is JSON is known."""
+        text = bytes(raw)
+        inside = text[1:-1].strip()
+        left = text.translate(None, b"0123456789 \t\r\n")
+        if left == self._commas and bool(inside) == bool(self.count):
+            return inside
+        wanted = (
+            "as many times as CPUs are needed"
+            if left.replace(b",", b"") == b"[]"
+            else "expected whole numbers"
+        )
+        raise WireError(f"section usage: {wanted} - at `$.cpu.{column}`")
 
     def shares(self, before: Numbers, after: Numbers) -> list[float | None]:
         """Mean busy share of each NUMA node, as `usage.numa_busy` defines it."""
-        found: list[float | None] = [None] * self.width
-        if not len(self.starts):
-            return found
+        if not self.count:
+            return [None] * self.width
         moved = after - before
         if least(moved) >= 0 and least(passed := moved[0] + moved[1]) > 0:
-            sums, counts = np.add.reduceat(moved[0] / passed, self.starts).tolist(), self.counts
+            sums, counts = self._by_numa(moved[0] / passed), self._sizes
         else:
             sums, counts = self._known_shares(*moved)
-        for i, total, count in zip(self.with_cpus, sums, counts, strict=True):
-            if count:
-                found[i] = total / count
-        return found
+        return [sums[i] / counts[i] if counts[i] else None for i in range(self.width)]
 
     def _known_shares(self, busy: Numbers, idle: Numbers) -> tuple[list[float], list[int]]:
         """Sums of the shares that are known, and how many, where some counters ran backwards or stood still."""
@@ -79,24 +89,17 @@ class Places:
         passed = busy + np.maximum(idle, 0)
         known &= passed > 0
         share = np.divide(busy, passed, out=np.zeros(len(busy)), where=known)
-        counts = np.add.reduceat(known, self.starts, dtype=np.int64)
-        return np.add.reduceat(share, self.starts).tolist(), counts.tolist()
+        counts = np.bincount(self._group[known], minlength=self.width + 1)
+        return self._by_numa(share), counts.tolist()
+
+    def _by_numa(self, values: NDArray[np.float64]) -> list[float]:
+        sums: list[float] = np.bincount(self._group, values, self.width + 1).tolist()
+        return sums
 
 
 def least(numbers: Numbers) -> int:
     """The least of them; there is one."""
     found: int = np.minimum.reduce(numbers, axis=None)
-    return found
-
-
-def _numbers(raw: msgspec.Raw, count: int, column: str) -> Numbers:
-    """A JSON array of whole numbers, none below 0."""
-    text = bytes(raw)
-    if text.translate(None, b"0123456789, \t\r\n") != b"[]":
-        raise WireError(f"section usage: expected whole numbers - at `$.cpu.{column}`")
-    found = np.fromstring(text[1:-1], np.int64, sep=",") if count else np.zeros(0, np.int64)
-    if len(found) != count:
-        raise WireError(f"section usage: as many times as CPUs are needed - at `$.cpu.{column}`")
     return found
 
 

@@ -19,11 +19,52 @@ PATH = "/v1/snapshot"
 
 
 class Limits:
-    """What one answer may cost, and what all unfinished answers may hold together."""
+    """What one answer may cost, and what all unfinished answers may hold together. For askers of one event loop."""
 
     def __init__(self, seconds: float, size: int, all_sizes: int) -> None:
         self.seconds, self.size = seconds, size
         self.budget = Budget(all_sizes)
+        self.open = Open(seconds)
+
+
+class Open:
+    """Questions without an answer so far, oldest first.
+
+    All have the same time, so the oldest is the first to be late: one timer serves them all, and while everybody answers
+    it rings no more often than once in that time.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._until: dict[Asker, float] = {}
+        self._armed = False
+
+    def __contains__(self, asker: Asker) -> bool:
+        return asker in self._until
+
+    def add(self, asker: Asker, loop: asyncio.AbstractEventLoop) -> None:
+        """One has asked; its `late` is called unless it is removed in time."""
+        self._until[asker] = until = loop.time() + self._seconds
+        if not self._armed:
+            self._arm(until, loop)
+
+    def remove(self, asker: Asker) -> None:
+        """It is answered, or asks no more."""
+        self._until.pop(asker, None)
+
+    def _arm(self, until: float, loop: asyncio.AbstractEventLoop) -> None:
+        self._armed = True
+        loop.call_at(until, self._ring, loop)
+
+    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._armed = False
+        now = loop.time()
+        for asker in [asker for asker, until in self._until.items() if until <= now]:
+            if self._until.pop(asker, None) is not None:
+                asker.late()
+        oldest = next(iter(self._until.values()), None)
+        if oldest is not None and not self._armed:
+            self._arm(oldest, loop)
 
 
 class Asker:
@@ -39,7 +80,6 @@ class Asker:
         "_question",
         "_retried",
         "_task",
-        "_timer",
         "_token",
     )
 
@@ -50,7 +90,6 @@ class Asker:
         self._limits, self._loop = limits, loop
         self._connection: Connection | None = None
         self._done: Done | None = None
-        self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._retried = False
         self._have: dict[str, str] | None = None
@@ -62,7 +101,7 @@ class Asker:
             self._have = dict(have)
             self._question = self._make_question(have)
         self._done, self._retried = done, False
-        self._timer = self._loop.call_later(self._limits.seconds, self._late)
+        self._limits.open.add(self, self._loop)
         self._send()
 
     def close(self) -> None:
@@ -91,15 +130,15 @@ class Asker:
     def _answered(self, answer: Answer | None, error: SourceError | None) -> None:
         connection = self._connection
         stale = error is not None and connection is not None and connection.used > 1 and connection.untouched
-        if stale and not self._retried and self._timer is not None:
+        if stale and not self._retried and self in self._limits.open:
             self._retried = True  # the server closed the kept connection while we asked
             self._connection = None
             self._send()
             return
         self._end(answer, error)
 
-    def _late(self) -> None:
-        self._timer = None
+    def late(self) -> None:
+        """Called when the time for an answer is over."""
         cause = f"no whole answer within {self._limits.seconds:g} s"
         if self._connection is not None and not self._connection.idle and not self._connection.closed:
             self._connection.give_up(failures.TIMEOUT, cause)
@@ -113,12 +152,11 @@ class Asker:
             done(answer, error or refusal(answer))
 
     def _stop_waiting(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._task is not None and not self._task.done() and self._task is not _current(self._loop):
-            self._task.cancel()
-        self._task = None
+        self._limits.open.remove(self)
+        if self._task is not None:
+            if not self._task.done() and self._task is not _current(self._loop):
+                self._task.cancel()
+            self._task = None
 
     def _make_question(self, have: dict[str, str]) -> bytes:
         path = self._address.path + PATH + (f"?have={wire.format_have(have)}" if have else "")

@@ -26,6 +26,7 @@ CLAIMED = "remove-duplicate"
 STRANGER = "not-in-cluster"
 ELSEWHERE = "name-of-its-node"
 SERVER = "see-exporter-log"
+DEFECT = "report-defect"
 
 
 def sealed() -> SourceError:
@@ -33,3 +34,9 @@ def sealed() -> SourceError:
     return SourceError(
         SEALED_TOKEN, "the stored bearer token cannot be read: it was encrypted with another secret key"
     )
+
+
+def defect(error: Exception) -> SourceError:
+    """A surprise within numaweb, of which the exporter is innocent."""
+    cause = f"numaweb could not process this node's answer: {type(error).__name__}: {error}"
+    return SourceError(DEFECT, cause.replace("\0", "\ufffd")[:400])

@@ -178,7 +178,7 @@ class Known:
             raise WireError(
                 "section usage cannot be read: more memory than a machine can have - at `$.memory`"
             )
-        times = None if cpu is None else self._places_of(machine.topology, cpu.cpus).arranged(cpu)
+        times = None if cpu is None else self._places_of(machine.topology, cpu.cpus).times(cpu)
         remote = [
             each.counters.other_node if (each := memory.get(numa)) and each.counters else None
             for numa in machine.topology.numa_ids

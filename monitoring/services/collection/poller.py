@@ -6,12 +6,15 @@ import asyncio
 import random
 import time
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Literal, Protocol
+
+import structlog
 
 from monitoring import hot
 from monitoring.services import recording
 from monitoring.services.collection import writing
 from monitoring.services.collection.lanes import Lane, Lanes
+from monitoring.services.collection.timetable import Timetable
 from monitoring.services.collection.writing import Target
 from monitoring.services.endpoints import Health
 from monitoring.sources import failures
@@ -22,6 +25,11 @@ from monitoring.sources.snapshot import Known, Round
 from numacore import wire
 from numacore.wire import WireError
 
+log = structlog.get_logger(__name__)
+
+Step = Literal["read", "identify", "report", "keep", "summary", "history"]
+"""What is made of an answer."""
+
 
 class Owner(Protocol):
     """The roster, as its pollers see it."""
@@ -29,6 +37,7 @@ class Owner(Protocol):
     lanes: Lanes
     limits: Limits
     loop: asyncio.AbstractEventLoop
+    timetable: Timetable
     period: float
     longest_pause: float
 
@@ -60,28 +69,27 @@ class Poller:
         self.report_due = True
         self.reported_hashes: dict[str, str] = {}
         """Of the sections that its last report was made of."""
-        self.unreadable = False
-        """No report could be made of what it told last. It fails until one can, though its answers come and parse."""
+        self.faults: dict[Step, SourceError] = {}
+        """What could not be made of what it told last. It fails until all can, though its answers come and parse."""
         self.kept = -1e9
         """When the hot store got its newest state, loop time."""
         self._failed_since = 0
         self._turned = False
         self._asker: Asker | None = None
-        self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
         self._asked = 0.0
         self._stopped = False
+        self._afresh = False
+        """The next question asks for everything. One that is under way was asked with what was known then."""
 
     def start(self, delay: float) -> None:
         """Asks for the first time after `delay` seconds."""
         self._due = self._owner.loop.time() + delay
-        self._timer = self._owner.loop.call_at(self._due, self._enter)
+        self._owner.timetable.at(self._due, self._enter)
 
     def stop(self) -> None:
         """Asks no more."""
         self._stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
         self._owner.lanes.drop(self, self._owner.loop.time())
         if self._asker is not None:
             self._asker.close()
@@ -94,6 +102,8 @@ class Poller:
         return "fast" if self.known.exporter is not None else "first"
 
     def _enter(self) -> None:
+        if self._stopped:
+            return
         self._owner.lanes.enter(self, self._owner.loop.time())
 
     def go(self) -> None:
@@ -103,6 +113,9 @@ class Poller:
             if self._asker is None:
                 target = self.target
                 self._asker = Asker(target.url, target.token, self._owner.limits, self._owner.loop)
+            if self._afresh:
+                self._afresh = False
+                self.known.have.clear()
             self._asker.ask(self.known.have, self._done)
         except SourceError as error:
             self._owner.loop.call_soon(self._done, None, error)
@@ -112,14 +125,20 @@ class Poller:
             return
         now = self._owner.loop.time()
         self._owner.lanes.leave(self, now)
+        try:
+            self._hear(answer, error, now - self._asked)
+        except Exception as surprise:  # noqa: BLE001 - whatever it is, it is asked again, and the others go on
+            self.defective("read", surprise)
+        self._plan(now)
+
+    def _hear(self, answer: Answer | None, error: SourceError | None, round_trip: float) -> None:
         told = None
         if answer is not None and error is None:
-            told, error = self._read(answer, now - self._asked)
+            told, error = self._read(answer, round_trip)
         if told is not None:
             self._accept(told)
         else:
             self._reject(error or SourceError(failures.UNREACHABLE, "no answer"))
-        self._plan(now)
 
     def _read(self, answer: Answer, round_trip: float) -> tuple[Round | None, SourceError | None]:
         try:
@@ -130,26 +149,39 @@ class Poller:
 
     def _accept(self, told: Round) -> None:
         self.latest = told
-        if told.changed or self.unreadable:
-            self.report_due = True
-        if not self.unreadable:
-            self._works()
         self._owner.answered(self, told)
+        self.faults.pop("read", None)
+        if told.changed or "report" in self.faults:
+            self.report_due = True
+        if not self.faults:
+            self._works()
 
     def _works(self) -> None:
         self._turned |= self.failing
         self.failing, self.failures, self.error = False, 0, None
 
-    def garbled(self, error: SourceError) -> None:
-        """What it told turned out to be unreadable when a report was made of it."""
-        self.known.have.clear()
-        self.unreadable = True
+    def unusable(self, step: Step, error: SourceError) -> None:
+        """What it told turned out to be of no use when something was made of it."""
+        self._afresh = True
+        self.faults[step] = error
         self._reject(error)
 
-    def readable(self) -> None:
-        """A report was made of what it told."""
-        if self.unreadable:
-            self.unreadable = False
+    def defective(self, step: Step, error: Exception) -> None:
+        """numaweb itself broke on what it told."""
+        fault, before = failures.defect(error), self.faults.get(step)
+        if before is None or str(before) != str(fault):
+            log.error(
+                "an answer could not be processed",
+                url=self.target.url,
+                step=step,
+                cause=str(fault),
+                exc_info=error,
+            )
+        self.unusable(step, fault)
+
+    def usable(self, step: Step) -> None:
+        """A step made what it makes of what it told."""
+        if self.faults and self.faults.pop(step, None) is not None and not self.faults:
             self._works()
 
     def _reject(self, error: SourceError) -> None:
@@ -168,7 +200,7 @@ class Poller:
         else:
             missed = max(0.0, now - self._due) // period
             self._due += (missed + 1) * period
-        self._timer = self._owner.loop.call_at(self._due, self._enter)
+        self._owner.timetable.at(self._due, self._enter)
 
     @property
     def health_news(self) -> bool:

@@ -19,6 +19,7 @@ from monitoring.services.collection.fleet import Fleet
 from monitoring.services.collection.lanes import Lanes
 from monitoring.services.collection.poller import Poller
 from monitoring.services.collection.sampler import Sampler
+from monitoring.services.collection.timetable import Timetable
 from monitoring.services.collection.writing import Target
 from monitoring.sources.exporter import Limits
 from monitoring.sources.snapshot import Known, Round
@@ -56,6 +57,7 @@ class Roster:
         self.loop = loop
         self.period = float(settings.NUMAWEB_COLLECT_PERIOD)
         self.longest_pause = max(self.period, float(settings.NUMAWEB_COLLECT_BACKOFF))
+        self.timetable = Timetable(loop)
         self.lanes = Lanes(settings.NUMAWEB_COLLECT_CONCURRENCY)
         self.limits = Limits(
             float(settings.NUMAWEB_COLLECT_TIMEOUT), settings.NUMAWEB_COLLECT_BYTES, UNFINISHED_BYTES
@@ -153,6 +155,7 @@ class Roster:
         if poller is None:
             return
         self._unnamed.pop(found.endpoint, None)
+        poller.usable("identify")
         poller.report_due = True
         if found.node is None:
             self._unnamed[found.endpoint] = self.loop.time() + CLAIM_AGAIN_SECONDS
@@ -160,6 +163,13 @@ class Roster:
             self._leave_fleet(poller)
         else:
             self._place(poller, found.node, found.slot)
+
+    def nameless(self, claim: identity.Claim, error: Exception) -> None:
+        """numaweb broke on what an endpoint says it is."""
+        poller = self.pollers.get(claim.endpoint)
+        if poller is not None:
+            self._unnamed[claim.endpoint] = self.loop.time() + CLAIM_AGAIN_SECONDS
+            poller.defective("identify", error)
 
     def _place(self, poller: Poller, node: int, slot: int) -> None:
         assert poller.known.machine is not None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
@@ -18,12 +19,14 @@ from django.conf import settings
 from django.db import DatabaseError, connections
 
 from monitoring import hot, live
+from monitoring.history import NodeSample
 from monitoring.hot import StoreError
 from monitoring.services import endpoints, identity, leases, recording
 from monitoring.services.collection import writing
 from monitoring.services.collection.backlog import Backlog
+from monitoring.services.collection.isolation import apart
 from monitoring.services.collection.pace import Pace
-from monitoring.services.collection.poller import Poller
+from monitoring.services.collection.poller import Poller, Step
 from monitoring.services.collection.roster import Roster
 from monitoring.services.leases import LeaseLostError, Tenure
 from monitoring.sources import failures
@@ -43,6 +46,10 @@ RELOAD_SECONDS = 5.0
 SWITCH_SECONDS = 0.0001
 """How long a thread keeps Python's lock while another waits for it. The event loop gives it up before every answer that
 it reads (uvloop 0.23), and would wait so long for each of thousands while the database thread makes reports."""
+
+GARBAGE = 20_000
+"""New objects after which Python looks for cycles among them. Rounds leave none behind; with the usual 700 every few
+hundred of them would be searched through."""
 
 Result = Literal["worked", "busy", "lost"]
 
@@ -74,13 +81,19 @@ def run(shard: int) -> Result:
     tenure = leases.take(lease_of(shard), float(settings.NUMAWEB_COLLECT_LEASE))
     if tenure is None:
         return "busy"
-    sys.setswitchinterval(SWITCH_SECONDS)
+    prepare()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(_work(shard, tenure))
     finally:
         with contextlib.suppress(DatabaseError):  # then it is taken from us after a while
             leases.give_up(tenure)
+
+
+def prepare() -> None:
+    """Sets what this process needs to serve thousands of rounds a second."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    gc.set_threshold(GARBAGE, *gc.get_threshold()[1:])
 
 
 async def _work(shard: int, tenure: Tenure) -> Result:
@@ -99,6 +112,7 @@ class Shift:
         self._pace = Pace()
         self._swept = loop.time()
         self._lost = asyncio.Event()
+        self._complaints: set[tuple[str, str]] = set()
         self._threshold = 0.0
 
     # Time ----------------------------------------------------------------------------------------------------
@@ -167,6 +181,15 @@ class Shift:
             log.warning("the database does not take it", duty=work.__name__, error=str(error))
         except StoreError as error:
             log.warning("the hot store does not take it", duty=work.__name__, error=str(error))
+        except Exception as error:  # noqa: BLE001 - the other duties go on
+            self._complain(work.__name__, error)
+
+    def _complain(self, duty: str, error: Exception) -> None:
+        """A defect that is no single node's costs its duty, and not the rounds of all nodes. Each is logged once a shift."""
+        self._roster.news.counts["defects"] += 1
+        if (duty, str(error)) not in self._complaints:
+            self._complaints.add((duty, str(error)))
+            log.error("a duty of a shift broke", shard=self.shard, duty=duty, exc_info=error)
 
     async def _run(self, pool: str, work: Callable[..., T], *arguments: object) -> T:
         return await self.loop.run_in_executor(self._pools[pool], writing.bound(work, *arguments))
@@ -198,7 +221,12 @@ class Shift:
         claims = self._roster.claims(IDENTIFY)
         if not claims:
             return
-        found = await self._db(identity.identify, claims, datetime.now(UTC), self.tenure)
+        found: list[identity.Identity] = []
+
+        async def settle(some: Sequence[identity.Claim]) -> None:
+            found.extend(await self._db(identity.identify, some, datetime.now(UTC), self.tenure))
+
+        await apart(settle, claims, self._roster.nameless)
         for each in found:
             self._roster.named(each)
         fresh = {each.endpoint for each in found if each.fresh}
@@ -210,15 +238,25 @@ class Shift:
         news = self._roster.take_news()
         try:
             watched = await self._io(hot.store().watched)
-            chosen = self._roster.wanted(news.pollers, watched)
-            states = [state for state in (poller.hot() for poller in chosen) if state is not None]
-            await self._io(writing.keep, self.shard, states, self._roster.blocks(news), news.counts)
+
+            async def keep(some: Sequence[Poller]) -> None:
+                await self._keep(some, watched)
+
+            await apart(keep, self._roster.wanted(news.pollers, watched), broken("keep"))
+            await self._io(writing.keep_cells, self.shard, self._roster.blocks(news), news.counts)
         except StoreError:
             self._roster.give_back(news)
             raise
+
+    async def _keep(self, pollers: Sequence[Poller], watched: set[int]) -> None:
+        """Their states to the hot store, and those that somebody looks at to their pages."""
+        states = [state for state in (poller.hot() for poller in pollers) if state is not None]
+        await self._io(writing.keep, states)
         looked_at = [state for state in states if state.node in watched]
         if looked_at:
             await self._io(writing.show, looked_at, self._threshold)
+        for poller in pollers:
+            poller.usable("keep")
 
     async def _report(self) -> None:
         """Makes the reports that are due, changed ones first, in the time that rounds leave."""
@@ -233,38 +271,48 @@ class Shift:
             await self._report_some(batch)
             await asyncio.sleep(self._pace.pause(self.loop.time() - started, first))
 
-    async def _report_some(self, batch: list[Poller]) -> None:
-        drafts = {poller: draft for poller in batch if (draft := poller.draft()) is not None}
+    async def _report_some(self, batch: Sequence[Poller]) -> None:
         for poller in batch:
             poller.report_due, poller.reported = False, self.loop.time()
         try:
-            outcome = await self._db(writing.report, list(drafts.values()), self._threshold, self.tenure)
+            await apart(self._write_reports, batch, broken("report"))
         except DatabaseError:
             for poller in batch:
                 poller.report_due = True
             raise
+
+    async def _write_reports(self, batch: Sequence[Poller]) -> None:
+        drafts = {poller: draft for poller in batch if (draft := poller.draft()) is not None}
+        outcome = await self._db(writing.report, list(drafts.values()), self._threshold, self.tenure)
         by_node = {poller.node: poller for poller in drafts}
         for told in outcome.reported:
             if (owner := by_node.get(told.node)) is not None:
-                owner.readable()
+                owner.usable("report")
                 owner.reported_hashes = drafts[owner].state.hashes
                 self._roster.reported(owner, told.pinned, told.pinned_shares, told.crossing)
         for node, cause in outcome.unreadable.items():
-            by_node[node].garbled(SourceError(failures.GARBLED, cause[:400]))
+            by_node[node].unusable("report", SourceError(failures.GARBLED, cause[:400]))
 
     async def _summarise(self) -> None:
         """What moves of every node's summary."""
-        beats = [beat for poller in self._roster.pollers.values() if (beat := poller.pulse()) is not None]
+        await apart(self._write_pulses, list(self._roster.pollers.values()), broken("summary"))
+
+    async def _write_pulses(self, pollers: Sequence[Poller]) -> None:
+        beats = [beat for poller in pollers if (beat := poller.pulse()) is not None]
         if beats:
             await self._db(recording.pulses, beats, self.tenure)
+        for poller in pollers:
+            poller.usable("summary")
 
     async def _tell_health(self) -> None:
         """Rows of endpoints that began to fail or to answer, or failed again."""
         told = {poller: poller.health() for poller in self._roster.pollers.values() if poller.health_news}
-        if not told:
-            return
+
+        async def write(some: Sequence[Poller]) -> None:
+            await self._db(endpoints.write_health, [told[poller] for poller in some], self.tenure)
+
         try:
-            await self._db(endpoints.write_health, list(told.values()), self.tenure)
+            await apart(write, list(told), _unwritable)
         except DatabaseError:
             for poller, health in told.items():
                 poller.unsaid(health)
@@ -273,15 +321,34 @@ class Shift:
     async def _sample(self) -> None:
         """Ends an interval of history."""
         at = int(time.time()) // self._step * self._step - self._step
-        samples = []
-        for endpoint, sampler in self._roster.samplers.items():
-            node = self._roster.pollers[endpoint].node
-            if node is not None and (sample := sampler.sample(node)) is not None:
-                samples.append(sample)
+        samples = [
+            sample for endpoint in self._roster.samplers if (sample := self._sample_of(endpoint)) is not None
+        ]
         if samples:
             self._roster.news.counts["samples_dropped"] += self._backlog.add(at, samples)
         await self._write_samples()
 
+    def _sample_of(self, endpoint: int) -> NodeSample | None:
+        poller = self._roster.pollers[endpoint]
+        if poller.node is None:
+            return None
+        try:
+            sample = self._roster.samplers[endpoint].sample(poller.node)
+        except Exception as error:  # noqa: BLE001 - the others' samples are kept
+            poller.defective("history", error)
+            return None
+        poller.usable("history")
+        return sample
+
     async def _write_samples(self) -> None:
         written = await self._db(writing.journal, self._backlog, self.shard, self.tenure)
         self._roster.news.counts["samples_written"] += written
+
+
+def broken(step: Step) -> Callable[[Poller, Exception], None]:
+    """Shows a defect where the node is shown."""
+    return lambda poller, error: poller.defective(step, error)
+
+
+def _unwritable(poller: Poller, error: Exception) -> None:
+    log.error("an endpoint's row could not be written", url=poller.target.url, exc_info=error)

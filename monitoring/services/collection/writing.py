@@ -108,15 +108,14 @@ def _reported(seen: recording.Observation) -> Reported:
     )
 
 
-def keep(
-    shard: int,
-    states: Sequence[HotNode],
-    blocks: Sequence[tuple[int, Cells, Cells]],
-    counts: Mapping[str, int],
-) -> None:
-    """Gives states, cells (all of a cluster's, and those that changed) and counts to the hot store and the bus."""
+def keep(states: Sequence[HotNode]) -> None:
+    """Gives states to the hot store."""
+    hot.store().put(states)
+
+
+def keep_cells(shard: int, blocks: Sequence[tuple[int, Cells, Cells]], counts: Mapping[str, int]) -> None:
+    """Gives cells (all of a cluster's, and those that changed) and counts to the hot store and the bus."""
     store, bus = hot.store(), live.bus()
-    store.put(states)
     for cluster, whole, part in blocks:
         store.put_cells(cluster, shard, whole)
         bus.publish(live.CellsNews(cluster, part))
