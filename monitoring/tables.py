@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import django_tables2 as tables
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
+from django_tables2.data import TableQuerysetData
+
+from monitoring import selectors
 
 PAGE_SIZES = (10, 20, 50, 100)
 
@@ -21,8 +24,14 @@ class Sorted(tables.Column):
         self.by = by
 
     def order(self, rows: QuerySet[Any], is_descending: bool) -> tuple[QuerySet[Any], bool]:
-        key = F(self.by).desc(nulls_last=True) if is_descending else F(self.by).asc(nulls_last=True)
-        return rows.order_by(key, "pk"), True
+        return rows.order_by(*selectors.order(rows.model, self.by, descending=is_descending)), True
+
+
+class Rows(TableQuerysetData):
+    """Rows of a long list, of which a page is read and never the whole."""
+
+    def __getitem__(self, part: slice) -> QuerySet[Any]:
+        return selectors.stretch(self.data, part.start, part.stop)
 
 
 class NodeTable(tables.Table):

@@ -13,10 +13,12 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 from django.core.exceptions import ValidationError as FieldError
-from django.db.models import F, Field, Model, Q, QuerySet
+from django.db.models import Field, Model, Q, QuerySet
 from django.utils.translation import gettext as _
 from msgspec import Meta
 from rest_framework.exceptions import ValidationError
+
+from monitoring import selectors
 
 M = TypeVar("M", bound=Model)
 
@@ -56,8 +58,9 @@ def page(found: QuerySet[M], columns: Sequence[Any], sorts: dict[str, str], wish
     descending, back = wish.sort.startswith("-"), bool(wish.cursor and wish.cursor.back)
     if wish.cursor:
         found = found.filter(beyond(found.model, column, wish.cursor, descending=descending))
-    ordered = found.order_by(*order(found.model, column, descending=descending != back, back=back))
-    rows: list[tuple[Any, ...]] = list(ordered.values_list(*columns, column, "pk")[: wish.size + 1])
+    ordered = found.order_by(*selectors.order(found.model, column, descending=descending, back=back))
+    chosen = selectors.stretch(ordered, None, wish.size + 1)
+    rows: list[tuple[Any, ...]] = list(chosen.values_list(*columns, column, "pk"))
     more, rows = len(rows) > wish.size, rows[: wish.size]
     if back:
         rows.reverse()
@@ -69,26 +72,20 @@ def page(found: QuerySet[M], columns: Sequence[Any], sorts: dict[str, str], wish
     )
 
 
-def order(model: type[Model], column: str, *, descending: bool, back: bool) -> tuple[Any, str]:
-    """Unknown comes last, whichever way one sorts; read backwards it comes first."""
-    key = "-pk" if back else "pk"
-    if not field_of(model, column).null:  # an index serves this order as it is
-        return f"-{column}" if descending else column, key
-    nulls = {"nulls_first" if back else "nulls_last": True}
-    return (F(column).desc(**nulls) if descending else F(column).asc(**nulls)), key
-
-
 def beyond(model: type[Model], column: str, cursor: Cursor, *, descending: bool) -> Q:
     """The rows on the far side of a cursor."""
-    key = Q(pk__lt=cursor.key) if cursor.back else Q(pk__gt=cursor.key)
-    field = field_of(model, column)
+    field = selectors.field_of(model, column)
+    down = cursor.back if field.null else descending != cursor.back
+    key = Q(pk__lt=cursor.key) if down else Q(pk__gt=cursor.key)
     unknown = Q(**{f"{column}__isnull": True})
     if cursor.value is None:
         return (unknown & key) | (~unknown if cursor.back else Q(pk__in=()))
     value = typed(field, cursor.value)
     further = "lt" if descending != cursor.back else "gt"
     far = Q(**{f"{column}__{further}": value}) | (Q(**{column: value}) & key)
-    return far | unknown if field.null and not cursor.back else far
+    if field.null and not cursor.back:
+        return far | unknown
+    return far & Q(**{f"{column}__{further}e": value})  # says nothing new, but lets an index begin here
 
 
 def typed(field: Field[Any, Any], value: Any) -> Any:
@@ -101,15 +98,6 @@ def typed(field: Field[Any, Any], value: Any) -> Any:
     if made is None or (isinstance(made, str) and "\0" in made):
         raise refused()
     return made
-
-
-def field_of(model: type[Model], column: str) -> Field[Any, Any]:
-    *relations, name = column.split("__")
-    for relation in relations:
-        model = model._meta.get_field(relation).related_model  # type: ignore[assignment]
-    field = model._meta.get_field(name)
-    assert isinstance(field, Field)
-    return field
 
 
 def at(sort: str, row: tuple[Any, ...], *, back: bool) -> Cursor:

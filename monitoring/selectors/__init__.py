@@ -8,6 +8,7 @@ from monitoring.selectors.clusters import ClusterSummary, cluster, cluster_ids, 
 from monitoring.selectors.configuration import settings
 from monitoring.selectors.inventory import Hit, containers, events, namespaces, node_ids, nodes, search
 from monitoring.selectors.nodestate import NodeState, SectionState, node_state
+from monitoring.selectors.ordering import field_of, order, stretch
 from monitoring.selectors.overview import Component, Overview, Tile, Totals, overview
 from monitoring.selectors.timeline import Series, histories, history
 
@@ -27,13 +28,16 @@ __all__ = [
     "clusters",
     "containers",
     "events",
+    "field_of",
     "histories",
     "history",
     "namespaces",
     "node_ids",
     "node_state",
     "nodes",
+    "order",
     "overview",
     "search",
     "settings",
+    "stretch",
 ]

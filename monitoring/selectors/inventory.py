@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Literal
 
 import msgspec
+from django.db import connection
 from django.db.models import Q, QuerySet
 
 from monitoring.models import Cluster, Container, Node, NodeEvent
@@ -48,9 +49,33 @@ def containers(cluster: Cluster | None = None) -> QuerySet[Container]:
 
 
 def namespaces(cluster: Cluster) -> list[str]:
-    """Namespaces that containers of a cluster are in now, at most `MOST_NAMESPACES`."""
-    found = containers(cluster).exclude(namespace="").order_by("namespace")
-    return list(found.values_list("namespace", flat=True).distinct()[:MOST_NAMESPACES])
+    """Namespaces that containers of a cluster are in now, at most `MOST_NAMESPACES`.
+
+    From each namespace the next one is looked up in the index of namespaces: a cluster has some hundred of them and
+    some hundred thousand containers.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_NAMESPACES, {"cluster": cluster.pk, "most": MOST_NAMESPACES})
+        return [name for (name,) in cursor.fetchall()]
+
+
+_NAMESPACES = """
+WITH RECURSIVE found (namespace) AS (
+    SELECT * FROM (
+        SELECT container.namespace FROM monitoring_container container
+        JOIN monitoring_node node ON node.id = container.node_id
+        WHERE node.cluster_id = %(cluster)s AND node.gone_at IS NULL AND container.namespace > ''
+        ORDER BY container.namespace LIMIT 1
+    ) AS first
+    UNION ALL SELECT (
+        SELECT container.namespace FROM monitoring_container container
+        JOIN monitoring_node node ON node.id = container.node_id
+        WHERE node.cluster_id = %(cluster)s AND node.gone_at IS NULL AND container.namespace > found.namespace
+        ORDER BY container.namespace LIMIT 1
+    ) FROM found WHERE found.namespace IS NOT NULL
+)
+SELECT namespace FROM found WHERE namespace IS NOT NULL LIMIT %(most)s
+"""
 
 
 def events(node: Node) -> QuerySet[NodeEvent]:

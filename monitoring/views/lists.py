@@ -123,7 +123,7 @@ class ListPage(ClusterPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found = self.filtered()
-        table = self.paged(self.table_class(found.qs))
+        table = self.paged(self.table_class(tables.Rows(found.qs)))
         return super().get_context_data(
             filter=found,
             chips=self.chips(found),
