@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
-import msgspec
 import pytest
-from django.db import close_old_connections, connections
 
 from monitoring.kube.rights import Right
-from monitoring.models import Cluster, Connection, Lease, Node, Pod, SourceView, WatchHealth
-from monitoring.services import watching
+from monitoring.models import Cluster, Connection, Lease, SourceView
 from monitoring.services.watching import wanted
-from monitoring.services.watching.watch import Waits, lease_of
+from monitoring.services.watching.watch import lease_of
 from tests.kubecontract import topology
 from tests.monitoring.kube.fake import FakeApiServer
-from tests.monitoring.kube.recording import QUICK
+from tests.monitoring.watching.running import in_database, nodes, pods, states, until, watcher
 
 pytestmark = pytest.mark.django_db(transaction=True)
-WAITS = Waits(beat=0.1, patience=0.6, greet=0.3, retry=0.1, pace=msgspec.structs.replace(QUICK, absent=0.2))
 ALL = frozenset(Right(right.verb, right.group, right.resource) for right in wanted.RIGHTS)
 
 
@@ -53,27 +47,6 @@ def pod(name: str, **status: str) -> dict[str, Any]:
     }
 
 
-async def in_database(work: Callable[[], Any]) -> Any:
-    def fresh() -> Any:
-        close_old_connections()
-        try:
-            return work()
-        finally:
-            connections.close_all()
-
-    return await asyncio.to_thread(fresh)
-
-
-async def until(work: Callable[[], Any], wanted: Any) -> None:
-    found: Any = None
-    for _ in range(400):
-        found = await in_database(work)
-        if found == wanted:
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"waited for {wanted!r}, saw {found!r} last")
-
-
 async def connect(server: FakeApiServer, slug: str = "lab", rights: frozenset[Right] = ALL) -> Connection:
     access = server.identity(rights)
 
@@ -85,30 +58,6 @@ async def connect(server: FakeApiServer, slug: str = "lab", rights: frozenset[Ri
 
     made: Connection = await in_database(make)
     return made
-
-
-@contextlib.asynccontextmanager
-async def watcher(waits: Waits = WAITS) -> AsyncIterator[None]:
-    stop = threading.Event()
-    running = asyncio.create_task(watching.run(waits, stop, look=0.05))
-    try:
-        yield
-        assert not running.done()
-    finally:
-        stop.set()
-        await running
-
-
-def pods() -> list[str]:
-    return sorted(Pod.objects.values_list("name", flat=True))
-
-
-def nodes() -> list[str]:
-    return sorted(Node.objects.filter(gone_at=None).values_list("name", flat=True))
-
-
-def states() -> dict[str, str]:
-    return dict(WatchHealth.objects.values_list("resource", "state"))
 
 
 async def test_what_the_server_has_appears_and_follows(server: FakeApiServer) -> None:
