@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import ssl
 import time
@@ -242,6 +243,9 @@ def _named(seconds: float) -> Any:
 
 
 def _words(error: BaseException) -> str:
+    """asyncio puts addresses where the system's words would be, so those come from the number."""
+    if isinstance(error, OSError) and not isinstance(error, ssl.SSLError) and (error.errno or 0) > 0:
+        return os.strerror(error.errno)
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__)[: errors.LONGEST]
 
 
