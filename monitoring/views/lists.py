@@ -16,7 +16,7 @@ from django_filters import FilterSet
 from monitoring import filters, selectors, tables
 from monitoring.figures import fleet
 from monitoring.models import Cluster
-from monitoring.views import exports
+from monitoring.views import exports, misread
 from monitoring.views.base import ClusterPage, ClusterView
 
 NODE_COLUMNS = (
@@ -126,6 +126,7 @@ class ListPage(ClusterPage):
         table = self.paged(self.table_class(tables.Rows(found.qs)))
         return super().get_context_data(
             filter=found,
+            misread=self.misread(table),
             chips=self.chips(found),
             nothing=Nothing(str(self.nothing[0]), str(self.nothing[1])),
             table=table,
@@ -142,6 +143,23 @@ class ListPage(ClusterPage):
         table.paginate(per_page=self.page_size())
         table.page = table.paginator.get_page(self.request.GET.get("page"))
         return table
+
+    def misread(self, table: django_tables2.Table) -> list[misread.Misread]:
+        """Orders, pages and sizes of the address that this list does not have."""
+        given = self.request.GET
+        columns = [column.name for column in table.columns if column.orderable]
+        shown = ", ".join(table.order_by or ())
+        sorts = [
+            each
+            for sort in given.getlist("sort")
+            for each in misread.choice("sort", sort.removeprefix("-"), columns, shown)
+        ]
+        sizes = map(str, tables.PAGE_SIZES)
+        return [
+            *sorts,
+            *misread.choice("per_page", given.get("per_page"), sizes, str(self.page_size())),
+            *misread.page(given.get("page"), table.page),
+        ]
 
     def chips(self, found: FilterSet) -> list[Chip]:
         """Filters of the address, each with the address that leaves it out."""

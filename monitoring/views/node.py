@@ -21,6 +21,7 @@ from monitoring import forms, selectors
 from monitoring.figures import charts, drawing, headlines, kubelet, sentences, survival
 from monitoring.models import Node
 from monitoring.selectors import NodeState
+from monitoring.views import misread
 from monitoring.views.base import ClusterPage, ClusterView, Crumb
 from numacore import topology
 from numacore.report import ContainerReport
@@ -88,6 +89,10 @@ class NodePage(NodeView, ClusterPage):
         asked = self.request.GET.get("tab", "topology")
         return asked if asked in TABS else "topology"
 
+    @property
+    def misread(self) -> list[misread.Misread]:
+        return misread.choice("tab", self.request.GET.get("tab"), TABS, self.tab)
+
     def sockets(self) -> dict[str, str]:
         names = {"cluster": self.cluster.slug, "node": self.state.node.name}
         return {
@@ -122,14 +127,20 @@ class NodePage(NodeView, ClusterPage):
             tab_template=f"monitoring/node/{self.tab}.html",
             tabs=TABS.items(),
             drawing=self.drawn() if self.tab in DRAWN else None,
-            **self.of_tab(),
+            **{"misread": self.misread, **self.of_tab()},
             **{**kwargs, "node": state.node},
         ) | {"title": state.node.name}
 
     def of_tab(self) -> dict[str, Any]:
         """What only one tab needs."""
         if self.tab == "containers":
-            return {"containers": self.containers(), "order": self.order, "find": self.find}
+            wrong = misread.choice("order", self.request.GET.get("order"), ORDERS, self.order)
+            return {
+                "containers": self.containers(),
+                "order": self.order,
+                "find": self.find,
+                "misread": self.misread + wrong,
+            }
         if self.tab == "distances":
             return {"matrix": distance_rows(self.state)}
         told = self.state.facts.kubelet
@@ -139,8 +150,9 @@ class NodePage(NodeView, ClusterPage):
                 "restart": survival.of_node(self.state.facts),
             }
         if self.tab == "events":
-            events = Paginator(selectors.events(self.state.node), EVENTS_PER_PAGE)
-            return {"events": events.get_page(self.request.GET.get("page"))}
+            asked = self.request.GET.get("page")
+            page = Paginator(selectors.events(self.state.node), EVENTS_PER_PAGE).get_page(asked)
+            return {"events": page, "misread": self.misread + misread.page(asked, page)}
         if self.tab == "history":
             return self.history()
         if self.tab == "document":

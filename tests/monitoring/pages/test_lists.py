@@ -163,3 +163,27 @@ def test_it_exports_no_formula(start: str, east: Cluster, as_viewer: Client) -> 
     answer = as_viewer.get("/c/east/containers/containers.csv", {"q": "HYPERLINK"})
     (row, *_) = csv.DictReader(answer.content.decode().splitlines())
     assert row["pod"] == f"'{start}HYPERLINK(1)"
+
+
+@pytest.mark.parametrize(
+    ("query", "notice"),
+    [
+        ({"sort": "-password"}, "“password” is none of: name, numa_nodes, cpus"),
+        ({"per_page": "7"}, "“7” is none of: 10, 20, 50, 100. Shown instead: 10."),
+        ({"page": "x"}, "“x” is no page of this list, which has 1 to 1. Shown instead: 1."),
+        ({"page": "99"}, "“99” is no page of this list, which has 1 to 1. Shown instead: 1."),
+    ],
+)
+def test_it_says_what_of_an_address_it_did_not_understand(
+    query: dict[str, str], notice: str, east: Cluster, as_viewer: Client
+) -> None:
+    page = text(as_viewer, NODES, **query)
+    assert f"<strong>{next(iter(query))}:</strong> {notice}" in page
+    assert len(names(page)) == 3
+    as_viewer.cookies["numaweb_language"] = "zh-hans"
+    assert "改为显示：" in text(as_viewer, NODES, **query)
+
+
+def test_it_has_no_notice_for_an_address_that_it_understands(east: Cluster, as_viewer: Client) -> None:
+    page = text(as_viewer, NODES, sort="-cpus", per_page="20", page="1")
+    assert "Shown instead" not in page

@@ -217,3 +217,17 @@ def test_it_says_that_history_has_not_begun(east: Cluster, as_viewer: Client) ->
     assert charts["busy"]["figure"] is None
     assert charts["busy"]["empty"].startswith("Nothing is stored for this range yet.")
     assert charts["busy"]["note"].startswith("from numaweb, a value every")
+
+
+@pytest.mark.parametrize(
+    ("query", "notice"),
+    [
+        ({"tab": "nonsense"}, "“nonsense” is none of: topology, distances"),
+        ({"tab": "containers", "order": "colour"}, "“colour” is none of: cost, name, class, locality."),
+        ({"tab": "events", "page": "0"}, "“0” is no page of this list, which has 1 to 1. Shown instead: 1."),
+    ],
+)
+def test_it_says_what_of_an_address_it_did_not_understand(
+    query: dict[str, str], notice: str, east: Cluster, as_viewer: Client
+) -> None:
+    assert f":</strong> {notice}" in as_viewer.get("/c/east/nodes/node-07/", query).content.decode()
