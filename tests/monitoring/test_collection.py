@@ -9,9 +9,11 @@ from pytest_django.fixtures import Settings
 from monitoring import hot, selectors, services
 from monitoring.models import Cluster, Container, Endpoint, HistoryJournal, Lease, Node, NodeEvent, Placement
 from monitoring.services import leases
+from monitoring.services.watching.nodes import NodeKeeper
 from numasim.faults import Fault
 from tests.monitoring import exporters
 from tests.monitoring.exporters import collect_until
+from tests.monitoring.watching import objects
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -198,6 +200,35 @@ def test_it_follows_changes_of_the_list_of_endpoints_within_a_shift(quick: Setti
 
         collect_until(grown)
     assert [node.name for node in selectors.nodes(cluster)] == ["node-00000", "node-00001"]
+
+
+def test_an_exporter_speaks_for_the_node_that_the_api_server_put_in_the_place_of_its_own(
+    quick: Settings,
+) -> None:
+    with exporters.fleet(1) as fleet:
+        cluster = known(fleet.urls)
+        keeper = NodeKeeper(cluster.pk)
+
+        def told(uid: str) -> None:
+            keeper.now = now()
+            keeper.put([objects.node("node-00000", uid)])
+
+        def speaks_for(uid: str) -> bool:
+            spoken = Endpoint.objects.filter(node__uid=uid, node__gone_at=None, node__numa_nodes__gt=0)
+            return spoken.exists() and Container.objects.filter(node__uid=uid).exists()
+
+        collect_until(lambda: reported(1))
+        told("u1")
+        collect_until(lambda: speaks_for("u1"))
+
+        def replaced() -> bool:
+            """Within one shift, so that its pollers knew the node that is gone."""
+            if speaks_for("u1"):
+                told("u2")
+            return speaks_for("u2")
+
+        collect_until(replaced)
+    assert Node.objects.filter(gone_at=None).count() == 1
 
 
 def test_it_refuses_addresses_that_lead_to_cloud_metadata(quick: Settings) -> None:

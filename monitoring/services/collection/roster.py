@@ -149,6 +149,12 @@ class Roster:
                 found.append(identity.Claim(endpoint, poller.target.cluster, exporter, machine))
         return found
 
+    def ask_again(self, nodeless: set[int]) -> None:
+        """Looks for the nodes of endpoints whose node somebody took away."""
+        for endpoint in nodeless & set(self.pollers):
+            if self.pollers[endpoint].node is not None:
+                self._unnamed.setdefault(endpoint, self.loop.time())
+
     def named(self, found: identity.Identity) -> None:
         """An endpoint's node is known now, or that it has none."""
         poller = self.pollers.get(found.endpoint)

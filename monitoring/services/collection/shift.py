@@ -209,6 +209,7 @@ class Shift:
     async def _reload(self) -> None:
         self._threshold = await self._db(writing.threshold)
         self._roster.update(await self._db(writing.targets, self.shard, settings.NUMAWEB_COLLECT_SHARDS))
+        self._roster.ask_again(await self._db(writing.nodeless))
 
     async def _sweep(self) -> None:
         now = self.loop.time()

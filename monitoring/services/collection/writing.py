@@ -67,6 +67,12 @@ def targets(shard: int, shards: int) -> list[Target]:
     ]
 
 
+def nodeless() -> set[int]:
+    """Endpoints that answered for a node once and have none now: the API server has another node in its place, or none."""
+    rows = Endpoint.objects.filter(enabled=True, node=None, conflict="", state=Endpoint.State.OK)
+    return set(rows.values_list("pk", flat=True))
+
+
 def threshold() -> float:
     """The busy share above which a CPU counts as occupied."""
     return selectors.settings().busy_threshold
