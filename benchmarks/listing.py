@@ -125,7 +125,7 @@ def pod(number: int) -> dict[str, Any]:
 
 def managed(manager: str) -> dict[str, Any]:
     """Who set which field: a good part of every object's bytes, and of no use here."""
-    fields = {
+    fields: dict[str, Any] = {
         f"f:{name}": {} for name in ("phase", "podIP", "startTime", "conditions", "hostIP", "image", "name")
     }
     return {

@@ -244,8 +244,9 @@ def _named(seconds: float) -> Any:
 
 def _words(error: BaseException) -> str:
     """asyncio puts addresses where the system's words would be, so those come from the number."""
-    if isinstance(error, OSError) and not isinstance(error, ssl.SSLError) and (error.errno or 0) > 0:
-        return os.strerror(error.errno)
+    number = error.errno if isinstance(error, OSError) and not isinstance(error, ssl.SSLError) else None
+    if number is not None and number > 0:
+        return os.strerror(number)
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__)[: errors.LONGEST]
 
 

@@ -49,7 +49,7 @@ def refusing(code: int, reason: str, message: str = "no", retry_after: int = 0) 
     return answer
 
 
-def saying(body: bytes, code: int = 200, **headers: str) -> Answer:
+def saying(body: bytes, code: int = 200, /, **headers: str) -> Answer:
     """Any bytes."""
 
     async def answer(_: web.Request) -> web.StreamResponse:

@@ -271,7 +271,7 @@ async def test_an_endless_answer_is_cut_off(server: FakeApiServer) -> None:
 async def test_a_packed_answer_is_not_unpacked(server: FakeApiServer) -> None:
     """Nobody asked for it, and a small one could become a large one."""
     packed = gzip.compress(b" " * 1_000_000)
-    server.always = saying(packed, **{"Content-Encoding": "gzip"})
+    server.always = saying(packed, 200, **{"Content-Encoding": "gzip"})
     async with Client(server.access, Limits(body=10_000)) as client:
         assert await client.get(NODES.path) == packed
     assert server.asked[0].headers["Accept-Encoding"] == "identity"
