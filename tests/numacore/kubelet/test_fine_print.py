@@ -1,0 +1,78 @@
+"""Rules that show in a corner only: what each of them decides where nothing else does."""
+
+from numacore.hints import Hint, Hints, mask_of, nodes_of
+from numacore.kubelet import errors, node, options
+from numacore.kubelet.settings import MemoryReservation, Settings, of_configuration
+from tests.numacore.kubelet.builders import GIBI, container, machine, pod, running
+
+WHOLE_PODS = {"PodLevelResourceManagers": True}
+
+
+def test_every_field_of_a_configuration_reaches_its_manager() -> None:
+    fields = {
+        "topologyManagerPolicy": "restricted",
+        "topologyManagerScope": "pod",
+        "topologyManagerPolicyOptions": {"max-allowable-numa-nodes": "12"},
+        "cpuManagerPolicy": "static",
+        "cpuManagerPolicyOptions": {"full-pcpus-only": "true"},
+        "reservedSystemCPUs": "0-1",
+        "kubeReserved": {"memory": "1Gi"},
+        "evictionHard": {"memory.available": "0"},
+        "memoryManagerPolicy": "Static",
+        "reservedMemory": [{"numaNode": 1, "limits": {"memory": "1Gi"}}],
+        "featureGates": {"MemoryManager": True},
+    }
+    assert of_configuration(fields, 36, 8 * GIBI) == Settings(
+        minor=36,
+        topology_manager_policy="restricted",
+        topology_manager_scope="pod",
+        topology_manager_policy_options={"max-allowable-numa-nodes": "12"},
+        cpu_manager_policy="static",
+        cpu_manager_policy_options={"full-pcpus-only": "true"},
+        reserved_system_cpus="0-1",
+        reservation={"cpu": "2", "memory": "1Gi"},
+        memory_manager_policy="Static",
+        reserved_memory=(MemoryReservation(1, {"memory": "1Gi"}),),
+        feature_gates={"MemoryManager": True},
+    )
+
+
+def test_an_empty_configuration_leaves_every_manager_at_its_default() -> None:
+    assert of_configuration({}, 36, 8 * GIBI) == Settings(minor=36, reservation={"memory": "100Mi"})
+
+
+def test_the_trace_of_an_impossible_alignment_has_no_preferred_hint() -> None:
+    wide = pod("p", container(cpu="10"))
+    _, verdict = node.admit(running("single-numa-node"), wide)
+    (alignment,) = verdict.alignments
+    assert (alignment.best, alignment.accepted) == (Hint(None, False), False)
+
+
+def test_equal_shares_with_a_rest_that_fits_exactly_touch_no_further_numa_node() -> None:
+    cpu = running(
+        on=machine(3, cores=2), cpu_manager_policy_options={options.DISTRIBUTE_ACROSS_NUMA: "true"}
+    ).cpu
+    assert cpu is not None
+    free = mask_of([1, 2, 3, 4, 5, 8, 9])
+    assert nodes_of(cpu.take_by_topology(free, 5)) == [1, 2, 3, 4, 5]
+
+
+def test_a_container_that_shares_stands_before_one_that_uses_up_the_pods_memory() -> None:
+    now = running("best-effort", "pod", feature_gates=WHOLE_PODS)
+    shared, own = container("a", "0", "0"), container("b", "2", "1Gi")
+    _, refused = node.admit(now, pod("p", shared, own, whole={"cpu": "4", "memory": "1Gi"}))
+    assert refused.reason == errors.EMPTY_POD_SHARED_POOL
+    assert "sum of exclusive container memory requests equals pod budget" in refused.message
+    _, fine = node.admit(now, pod("q", shared, own, whole={"cpu": "4", "memory": "2Gi"}))
+    assert fine.admitted
+
+
+def test_a_running_pod_offers_what_it_has_when_it_is_admitted_again() -> None:
+    asked = pod("p", container(cpu="9", memory="2Gi"))
+    now, _ = node.admit(running("best-effort"), asked)
+    _, again = node.admit(node.restart(now), asked)
+    both = mask_of([0, 1])
+    assert {offer.resource: offer.hints for offer in again.alignments[0].offers} == {
+        "cpu": Hints([both], [both]),
+        "memory": Hints([both], [both]),
+    }
