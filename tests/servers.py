@@ -52,13 +52,13 @@ def answers(url: str) -> bool:
     return False
 
 
-def prefix(user: str) -> list[str]:
-    """What ties a program's life to ours and, for root, gives up root."""
+def prefix(user: str, death: signal.Signals = signal.SIGTERM) -> list[str]:
+    """What ties a program's life to ours and, for root, gives up root; `death` is the signal that it gets when we are gone."""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         return []
     change = [f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user and os.getuid() == 0 else []
-    return [setpriv, *change, "--pdeathsig", "TERM"]
+    return [setpriv, *change, "--pdeathsig", death.name.removeprefix("SIG")]
 
 
 class Server:
@@ -73,9 +73,10 @@ class Server:
         environment: Mapping[str, str] | None = None,
         user: str = "",
         stop_signal: signal.Signals = signal.SIGTERM,
+        death_signal: signal.Signals = signal.SIGTERM,
         patience: float = START_SECONDS,
     ) -> None:
-        self.command = [*prefix(user), *command]
+        self.command = [*prefix(user, death_signal), *command]
         self.environment = environment
         self.ready = ready
         self.stop_signal = stop_signal

@@ -12,6 +12,7 @@ ends with its block or with our process.
 import contextlib
 import os
 import shutil
+import signal
 import ssl
 import time
 import urllib.request
@@ -159,6 +160,8 @@ class ControlPlane:
             self.folder,
             ready,
             environment=surroundings,
+            # An API server that is asked to end waits a minute and more for an etcd that has ended already.
+            death_signal=signal.SIGKILL,
             patience=PATIENCE_SECONDS,
         )
 
