@@ -17,7 +17,7 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy as _
 from django_filters.fields import IsoDateTimeField
 
-from monitoring.models import Container, Endpoint, Node, NodeEvent
+from monitoring.models import Container, Endpoint, Failure, Node, NodeEvent, Pod
 
 MOST_VALUES = 100
 """Values of one parameter."""
@@ -259,3 +259,44 @@ class EventFilter(df.FilterSet):
     class Meta:
         model = NodeEvent
         fields: list[str] = []
+
+
+class FailureFilter(df.FilterSet):
+    """Lines of pods that kubelets refused."""
+
+    q = Text(method="search", label=_("Owner, pod or message"))
+    namespace = Several(field_name="namespace", label=_("Namespace"))
+    owner = Several(field_name="owner_name", label=_("Owner"))
+    owner_kind = Several(field_name="owner_kind", label=_("Kind of owner"))
+    node = Several(field_name="node_name", label=_("Node"))
+    reason = Several(field_name="reason", label=_("Reason"))
+    after = Moment(field_name="last", lookup_expr="gte", label=_("Last refused after"))
+    before = Moment(field_name="first", lookup_expr="lt", label=_("First refused before"))
+
+    class Meta:
+        model = Failure
+        fields: list[str] = []
+
+    def search(self, found: QuerySet[Failure], _name: str, value: str) -> QuerySet[Failure]:
+        named = Q(owner_name__icontains=value) | Q(last_pod__icontains=value) | Q(message__icontains=value)
+        return found.filter(named)
+
+
+class StartFilter(df.FilterSet):
+    """Pods that were admitted and do not start; their owners as `selectors.failures.starting` names them."""
+
+    q = Text(method="search", label=_("Owner or pod"))
+    namespace = Several(field_name="namespace", label=_("Namespace"))
+    owner = Several(field_name="line_name", label=_("Owner"))
+    owner_kind = Several(field_name="line_kind", label=_("Kind of owner"))
+    node = Several(field_name="node_name", label=_("Node"))
+    reason = Several(field_name="reason", label=_("Reason"))
+    after = Moment(field_name="created", lookup_expr="gte", label=_("Made after"))
+    before = Moment(field_name="created", lookup_expr="lt", label=_("Made before"))
+
+    class Meta:
+        model = Pod
+        fields: list[str] = []
+
+    def search(self, found: QuerySet[Pod], _name: str, value: str) -> QuerySet[Pod]:
+        return found.filter(Q(line_name__icontains=value) | Q(name__icontains=value))

@@ -8,9 +8,10 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of the menu, or one card of the overview (`template`), for whoever has `permission`."""
+    """One entry of the menu, one card of the overview (`template`), or one action on another page (`template`, `url_name` of
+    that page), for whoever has `permission`."""
 
-    kind: Literal["menu", "card"]
+    kind: Literal["menu", "card", "action"]
     order: int
     permission: str
     label: str | Promise
@@ -65,5 +66,22 @@ SLOTS = [
         url_name="planner",
         per_cluster=True,
         icon="topology-star-3",
+    ),
+    Slot(
+        kind="menu",
+        order=500,
+        permission=READ,
+        section=SECTION,
+        label=_("Failures"),
+        url_name="failures",
+        per_cluster=True,
+        icon="alert-triangle",
+    ),
+    Slot(
+        kind="card",
+        order=500,
+        permission=READ,
+        label=_("Failed admissions"),
+        template="monitoring/parts/failures_card.html",
     ),
 ]

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from monitoring.views import history, lists, node, overview, planner, search
+from monitoring.views import failures, history, lists, node, overview, planner, search
 
 NODE = "c/<slug:cluster>/nodes/<str:node>/"
 
@@ -20,6 +20,14 @@ urlpatterns = [
         lists.ContainerExport.as_view(),
         name="containers_export",
     ),
+    path("c/<slug:cluster>/failures/", failures.Failures.as_view(), name="failures"),
+    path("c/<slug:cluster>/failures/starting/", failures.Starting.as_view(), name="starting"),
+    path(
+        "c/<slug:cluster>/failures/failures.<str:form>",
+        failures.FailureExport.as_view(),
+        name="failures_export",
+    ),
+    path("c/<slug:cluster>/failures/<int:line>/planner/", failures.AskPlanner.as_view(), name="ask_planner"),
     path("c/<slug:cluster>/planner/", planner.Planner.as_view(), name="planner"),
     path(NODE, node.NodePage.as_view(), name="node"),
     path(f"{NODE}drawing.json", node.Drawing.as_view(), name="drawing"),

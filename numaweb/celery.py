@@ -12,6 +12,7 @@ from django.conf import settings
 from kombu import Queue
 
 from monitoring import schedule
+from policies import schedule as changes
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "numaweb.settings")
 
@@ -69,7 +70,8 @@ app.conf.update(
     ),
     beat_max_loop_interval=5,
     beat_schedule={
-        name: beat_entry(task, seconds, queue) for name, task, seconds, queue in schedule.SCHEDULE
+        name: beat_entry(task, seconds, queue)
+        for name, task, seconds, queue in (*schedule.SCHEDULE, *changes.SCHEDULE)
     },
 )
 app.steps["worker"].add("numaweb.ending:EndShifts")

@@ -19,6 +19,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "role_label": roles.LABELS.get(role or "", ""),
         "menu": slots.menu(user) if known else [],
         "overview_cards": slots.cards(user) if known else [],
+        "page_actions": slots.actions(user) if known else {},
         "http_warning": role == roles.ADMINISTRATOR and not settings.NUMAWEB_TLS,
         "first_password": signin.has_first_password(request) if known else False,
     }

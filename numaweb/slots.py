@@ -1,4 +1,4 @@
-"""Where rooms plug into the pages: menu entries and cards of the overview, gathered from each room's `slots.SLOTS`.
+"""Where rooms plug into the pages: menu entries, cards of the overview and actions of pages, gathered from each room's `slots.SLOTS`.
 
 A room lists its entries as plain structs; a template never links to a room above its own.
 """
@@ -18,6 +18,14 @@ def menu(user: Any) -> list[Any]:
 
 def cards(user: Any) -> list[Any]:
     return list(allowed("card", user))
+
+
+def actions(user: Any) -> dict[str, list[Any]]:
+    """What can be done on a page, by the name of its address."""
+    found: dict[str, list[Any]] = {}
+    for slot in allowed("action", user):
+        found.setdefault(slot.url_name, []).append(slot)
+    return found
 
 
 def allowed(kind: str, user: Any) -> Iterable[Any]:

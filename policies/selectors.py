@@ -1,11 +1,12 @@
-"""Reads of the audit log for its page and its exports."""
+"""Reads of the audit log and of clean-ups, for their pages, exports and REST."""
 
 from datetime import datetime
 
 import msgspec
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
-from policies.models import AuditEntry
+from monitoring.models import Cluster
+from policies.models import AuditEntry, Cleanup, CleanupPod
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,3 +40,30 @@ def entries(wanted: Filter) -> QuerySet[AuditEntry]:
 
 def actions() -> list[str]:
     return list(AuditEntry.objects.order_by("action").values_list("action", flat=True).distinct())
+
+
+# ---------------------------------------------------------------- clean-ups
+
+
+MOST_OWNERS = 50
+"""Owners that are named; the number of pods counts all."""
+
+
+def cleanups(cluster: Cluster) -> QuerySet[Cleanup]:
+    """Clean-ups of a cluster, previews too, newest first."""
+    return Cleanup.objects.filter(cluster=cluster).select_related("cluster")
+
+
+def cleanup_counts(cleanup: Cleanup) -> dict[str, int]:
+    """Pods by what became of them; all outcomes are there."""
+    found = dict(cleanup.pods.order_by().values_list("outcome").annotate(Count("pk")))
+    return {outcome: found.get(outcome, 0) for outcome in CleanupPod.Outcome.values}
+
+
+def cleanup_owners(cleanup: Cleanup) -> dict[str, int]:
+    """Pods by owner ("namespace/kind name"), most first; at most MOST_OWNERS of them."""
+    owners: dict[str, int] = {}
+    for namespace, kind, owner in cleanup.pods.values_list("namespace", "owner_kind", "owner_name"):
+        name = f"{namespace}/{kind} {owner}" if kind else f"{namespace}/Pod"
+        owners[name] = owners.get(name, 0) + 1
+    return dict(sorted(owners.items(), key=lambda item: (-item[1], item[0]))[:MOST_OWNERS])

@@ -17,6 +17,7 @@ ACTIONS: dict[str, str | Promise] = {
     "change": _("change"),
     "remove": _("removal"),
     "export audit log": _("export of the audit log"),
+    "clean up failed pods": _("clean-up of failed pods"),
 }
 
 
@@ -24,7 +25,60 @@ DETAILS: dict[str, str | Promise] = {
     "wrong user name or password": _("wrong user name or password"),
     "too many wrong passwords": _("too many wrong passwords"),
     "first administrator": _("first administrator"),
+    "started": _("started"),
+    "stopped": _("stopped"),
+    "ended": _("ended"),
 }
+
+
+OBSTACLES: dict[str, tuple[Promise, Promise]] = {
+    "off": (
+        _("Clean-up is switched off."),
+        _("Set NUMAWEB_CLEANUP=1 for numaweb and apply cleaner.yaml of the chart, which lets its ServiceAccount get and delete pods."),
+    ),
+    "no-connection": (
+        _("This cluster has no connection to Kubernetes."),
+        _("Add one in the administration."),
+    ),
+    "access": (
+        _("The connection to Kubernetes cannot be used."),
+        _("Correct it in the administration."),
+    ),
+    "unreachable": (
+        _("The API server does not answer."),
+        _("Try again when it does; nothing was deleted."),
+    ),
+    "missing-right": (
+        _("numaweb may not delete these pods."),
+        _("Bind its ServiceAccount to the role of cleaner.yaml; nothing was deleted."),
+    ),
+    "nothing": (
+        _("No failed pod is there."),
+        _("There is nothing to clean up, or the filter leaves nothing."),
+    ),
+    "old": (
+        _("This preview is too old."),
+        _("Look again what is there now; nothing was deleted."),
+    ),
+    "busy": (
+        _("Another clean-up of this cluster runs."),
+        _("Wait until it has ended, or stop it."),
+    ),
+    "not-preview": (
+        _("This clean-up is no longer where you saw it."),
+        _("Load the page again."),
+    ),
+    "count": (
+        _("The number is not that of the pods."),
+        _("Type the number of pods that the preview shows."),
+    ),
+}  # fmt: skip
+
+
+def obstacle(code: str, cause: str = "") -> tuple[str, str]:
+    """Why a clean-up does not go on, and what to do; `cause` in others' words stands between."""
+    text, remedy = OBSTACLES[code]
+    return (f"{text} {cause}" if cause else str(text)), str(remedy)
 
 
 def detail(text: str) -> str:

@@ -41,7 +41,7 @@ AUTHENTICATION = {
     },
 }
 TAGS = ("endpoints", "nodes", "containers", "clusters")
-PARTIAL = {"AuditRow", "ContainerRow", "EndpointRow", "EventRow", "NodeRow"}
+PARTIAL = {"AuditRow", "ContainerRow", "EndpointRow", "EventRow", "FailureRow", "NodeRow"}
 """Rows of which `fields` may choose some."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
 import django_filters as df
@@ -55,15 +56,18 @@ class ListView(base.ApiView):
         wish, chosen = self.wish(request), self.columns.choose(self.fields(request))
         found = self.filtered(request, self.found(cluster, **named))
         page = paging.page(found, chosen.expressions(), self.sorts, wish)
-        seen = chosen.moment(timezone.now(), page.rows)
         answer: dict[str, Any] = {
-            "results": chosen.rows(page.rows, seen),
+            "results": self.results(chosen, page.rows),
             "next": address(request, page.next),
             "previous": address(request, page.previous),
             "count": found.count() if request.query_params.get("count") == "true" else None,
         }
         unaging = [{**row, "age": None} for row in answer["results"]]
         return base.respond(request, answer, {**answer, "results": unaging})
+
+    def results(self, chosen: rows.Columns, found: Sequence[Sequence[Any]]) -> list[rows.Row]:
+        """The rows of a page."""
+        return chosen.rows(found, chosen.moment(timezone.now(), found))
 
     def found(self, cluster: Cluster | None, **named: str) -> QuerySet[Any]:
         """The whole list of what the address names."""

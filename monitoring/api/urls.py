@@ -3,7 +3,7 @@
 from django.urls import URLPattern, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from monitoring.api import changes, cluster, document, lists, node, plans, root, timeline
+from monitoring.api import changes, cluster, document, failures, lists, node, plans, root, timeline
 
 app_name = "api"
 DOCS = SpectacularSwaggerSplitView.as_view(url_name="api:schema", template_name="monitoring/api.html")
@@ -26,6 +26,8 @@ def patterns(record: changes.Record) -> list[URLPattern]:
         path(f"{in_cluster}nodes/", lists.Nodes.as_view(), name="cluster-nodes"),
         path(f"{in_cluster}containers/", lists.Containers.as_view(), name="cluster-containers"),
         path(f"{in_cluster}endpoints/", changes.Endpoints.as_view(record=record), name="cluster-endpoints"),
+        path(f"{in_cluster}failures/", failures.Failures.as_view(), name="cluster-failures"),
+        path(f"{in_cluster}failures/starting/", failures.StartingPods.as_view(), name="cluster-starting"),
         path(f"{in_cluster}plan/", plans.Plan.as_view(), name="cluster-plan"),
         path(f"{in_cluster}lint/", plans.Lint.as_view(), name="cluster-lint"),
         path(of_node, node.NodeReport.as_view(), name="node"),

@@ -49,6 +49,8 @@ class Told(NamedTuple):
     node: str
     container_id: str
     tab: str
+    page: str = ""
+    """Name of the page of this cluster that shows more, where it is not a node's."""
 
 
 class Health(NamedTuple):
@@ -62,6 +64,16 @@ class Health(NamedTuple):
 
 CROSSINGS = {"cpu": gettext_lazy("CPU"), "memory": gettext_lazy("memory"), "device": gettext_lazy("device")}
 NOTES: dict[str, tuple[Promise, Promise, str]] = {
+    "admission-refused": (
+        gettext_lazy("Kubelets refused pods in the last 24 hours"),
+        gettext_lazy("Owners: %(owners)s, nodes: %(nodes)s. %(reasons)s."),
+        "",
+    ),
+    "not-starting": (
+        gettext_lazy("Admitted pods that do not start: %(pods)s"),
+        gettext_lazy("Their containers wait or end again and again."),
+        "",
+    ),
     "endpoint-failing": (
         gettext_lazy("The exporter %(endpoint)s does not answer"),
         gettext_lazy("%(cause)s"),
@@ -113,6 +125,8 @@ NOTES: dict[str, tuple[Promise, Promise, str]] = {
         "",
     ),
 }
+PAGES = {"admission-refused": "failures", "not-starting": "starting"}
+"""The page that shows more of what is no node's alone."""
 PARTS: dict[str, Promise] = {
     "exporter": gettext_lazy("numa-exporter"),
     "collector": gettext_lazy("Collection"),
@@ -155,7 +169,13 @@ def plain(note: Note) -> Told:
     words = sentences.filled(detail, note.values)
     remedy = sentences.remedy(str(note.values.get("remedy", "")))
     return Told(
-        note.level, sentences.filled(text, note.values), f"{words} {remedy}".strip(), note.node, "", tab
+        note.level,
+        sentences.filled(text, note.values),
+        f"{words} {remedy}".strip(),
+        note.node,
+        "",
+        tab,
+        PAGES.get(note.code, ""),
     )
 
 

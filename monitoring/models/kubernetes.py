@@ -153,6 +153,11 @@ class KubernetesNode(models.Model):
 class Pod(models.Model):
     """One pod of a cluster, wherever it is or is not: the compact table of all of them."""
 
+    START_FAILURES = frozenset(
+        ("CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff")
+    )
+    """Reasons of a pod that was admitted and does not start (kubelet 1.37, kuberuntime and container/sync_result.go)."""
+
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="pods", verbose_name=_("cluster"))
     uid = models.CharField(_("uid"), max_length=64)
     namespace = models.CharField(_("namespace"), max_length=63)

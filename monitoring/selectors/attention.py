@@ -9,7 +9,7 @@ import msgspec
 from django.db.models import F, Q
 
 from monitoring.models import Cluster, Container, Endpoint
-from monitoring.selectors import inventory
+from monitoring.selectors import failures, inventory
 
 MOST = 50
 """Of each kind of attention; the totals tell how many there are."""
@@ -62,6 +62,22 @@ def crossing(cluster: Cluster) -> list[Attention]:
 
 def shown(attention: list[Attention]) -> int:
     return sum(1 for each in attention if each.code == "container-crossing")
+
+
+def refusals(found: failures.Recent) -> list[Attention]:
+    """Pods that kubelets refused lately, and pods that do not start: one entry each, however many they are."""
+    entries = []
+    if found.lines:
+        values = {
+            "lines": found.lines,
+            "owners": found.owners,
+            "nodes": found.nodes,
+            "reasons": ", ".join(found.reasons),
+        }
+        entries.append(Attention("danger", "admission-refused", values))
+    if found.not_starting:
+        entries.append(Attention("warning", "not-starting", {"pods": found.not_starting}))
+    return entries
 
 
 def endpoints(cluster: Cluster) -> list[Attention]:

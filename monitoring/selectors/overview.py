@@ -12,7 +12,7 @@ from django.db.models import Count, F, Q, Sum
 
 from monitoring import hot
 from monitoring.models import Cluster, Container, Endpoint, Node
-from monitoring.selectors import attention, configuration, inventory
+from monitoring.selectors import attention, configuration, failures, inventory
 from monitoring.selectors.attention import Attention
 
 WORST = 10
@@ -74,6 +74,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes by topology policy, "" = unknown, most first."""
     attention: list[Attention]
     attention_total: int
+    refusals: failures.Recent
     components: list[Component]
     tiles: list[Tile]
     planes: hot.Planes
@@ -85,7 +86,9 @@ def overview(cluster: Cluster, now: datetime) -> Overview:
     rows = list(_rows(cluster))
     tiles = [_tile(row, heard.get(row["pk"]), now.timestamp()) for row in rows if row["slot"] is not None]
     unheard = [row["name"] for row in rows if row["slot"] is None]
+    refusals = failures.recent(cluster, now)
     found = [
+        *attention.refusals(refusals),
         *attention.crossing(cluster),
         *attention.endpoints(cluster),
         *attention.stale(tiles),
@@ -103,6 +106,7 @@ def overview(cluster: Cluster, now: datetime) -> Overview:
         policies=_policies(rows),
         attention=found,
         attention_total=total,
+        refusals=refusals,
         components=_components(cluster, tiles, notes, failure),
         tiles=tiles,
         planes=planes,

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from monitoring import selectors
-from monitoring.figures import amounts, cookies, drawing, sentences, words
+from monitoring.figures import amounts, cookies, drawing, failures, sentences, words
 from monitoring.models import NodeEvent
 from numacore.cpuset import CpuSet
 from numacore.diagnosis import Reason
@@ -208,7 +208,7 @@ class Link(NamedTuple):
 # Second letters of the keys "g o", "g m", "g c".
 KEYS = {"overview": "o", "monitoring": "m", "containers": "c"}
 # Pages that belong to an entry of the menu without being it.
-PARENTS = {"node": "monitoring"}
+PARENTS = {"node": "monitoring", "starting": "failures", "cleanups": "failures", "cleanup": "failures"}
 
 
 @register.simple_tag(takes_context=True)
@@ -273,3 +273,9 @@ def by_cost(reports: Iterable[ContainerReport]) -> list[ContainerReport]:
 def event_detail(event: NodeEvent) -> str:
     """What is known of an event beside its name."""
     return sentences.event(event.code, event.values)
+
+
+@register.filter
+def start_failure(reason: str) -> str:
+    """What a reason of a pod that does not start means."""
+    return failures.start_failure(reason)

@@ -119,9 +119,7 @@ def _refused_start(told: objects.Pod) -> str:
     return next((each.reason for each in waiting if each is not None and each.reason in START_FAILURES), "")
 
 
-START_FAILURES = frozenset(
-    ("CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff")
-)
+START_FAILURES = Pod.START_FAILURES
 
 
 def asked(spec: objects.PodSpec) -> dict[str, Any]:

@@ -27,9 +27,10 @@ from monitoring.kube.reflector import Pace, Reflector
 from monitoring.kube.resources import NRT_ALPHA1, NRT_ALPHA2, Resource
 from monitoring.kube.sinks import Listing, WatchState
 from monitoring.models import Connection, SourceView
+from monitoring.selectors import reaching
 from monitoring.services import leases
 from monitoring.services.leases import LeaseLostError, Tenure
-from monitoring.services.watching import health, reaching, told, wanted
+from monitoring.services.watching import health, told, wanted
 from monitoring.services.watching.daemonsets import DaemonSetKeeper
 from monitoring.services.watching.events import EventKeeper
 from monitoring.services.watching.exporters import Exporters

@@ -9,7 +9,6 @@ import django_filters as df
 import msgspec
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.urls import URLPattern, path
 from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
@@ -86,8 +85,3 @@ class Audit(lists.ListView):
 
     def found(self, cluster: Cluster | None, **_named: str) -> QuerySet[Any]:  # noqa: ARG002 - of no cluster
         return AuditEntry.objects.all()
-
-
-def patterns() -> list[URLPattern]:
-    """What this room adds to the API."""
-    return [path("audit/", Audit.as_view(), name="audit")]

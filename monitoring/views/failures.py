@@ -1,0 +1,196 @@
+"""What kubelets refused, and why: a line for each owner, node and reason. And pods that were admitted and do not start."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+from urllib.parse import urlencode
+
+import django_tables2
+import yaml
+from django.contrib import messages
+from django.db.models import Count, Sum
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django_tables2.data import TableQuerysetData
+
+from monitoring import filters, tables
+from monitoring.figures import failures as words
+from monitoring.models import Cluster, Failure, Pod
+from monitoring.selectors import failures
+from monitoring.views import planner_input
+from monitoring.views.base import ClusterView
+from monitoring.views.lists import Export, ListPage, Nothing
+
+COLUMNS = (
+    *("namespace", "owner_kind", "owner_name", "node_name", "reason", "count", "first", "last", "last_pod"),
+    *("message", "judged", "state_age", "obstacle", "verdict"),
+)
+
+
+class Told(TableQuerysetData):
+    """Lines of a page, each with how many of its pods are still there (`still`), its explanation (`told`) and whether its node has a page."""
+
+    def __getitem__(self, part: slice) -> list[Failure]:
+        found = list(self.data[part])
+        if not found:
+            return []
+        cluster = found[0].cluster_id
+        there = failures.still(cluster, {each.node_name for each in found})
+        names = failures.names(cluster, words.leaving(each.verdict for each in found))
+        nodes = failures.nodes_among(cluster, {each.node_name for each in found})
+        for each in found:
+            each.still = there.get(failures.key_of(each), 0)
+            each.told = words.explained(each, names)
+            each.has_page = each.node_name in nodes
+        return found
+
+
+class FailureTable(django_tables2.Table):
+    """A row for each line, the newest first."""
+
+    row_template: ClassVar[str] = "numa/rows/failure.html"
+
+    def __init__(self, data: Any, **rest: Any) -> None:
+        super().__init__(Told(getattr(data, "data", data)), **rest)
+
+    owner = tables.Sorted("owner_name", gettext_lazy("Owner"))
+    node = tables.Sorted("node_name", gettext_lazy("Node"))
+    reason = tables.Sorted("reason", gettext_lazy("Reason"))
+    count = tables.Sorted("count", gettext_lazy("Refused pods"), number=True)
+    first = tables.Sorted("first", gettext_lazy("First"))
+    last = tables.Sorted("last", gettext_lazy("Last"))
+    why = django_tables2.Column(verbose_name=gettext_lazy("Why"), orderable=False, empty_values=())
+
+    class Meta:
+        template_name = "numa/table.html"
+        order_by = "-last"
+
+
+class StartTable(django_tables2.Table):
+    """A row for each owner, node and reason of pods that do not start, most pods first."""
+
+    row_template: ClassVar[str] = "numa/rows/starting.html"
+
+    def __init__(self, data: Any, **rest: Any) -> None:
+        super().__init__(failures.grouped(getattr(data, "data", data)), **rest)
+
+    owner = django_tables2.Column(verbose_name=gettext_lazy("Owner"), order_by=("line_name",))
+    node = django_tables2.Column(verbose_name=gettext_lazy("Node"), order_by=("node_name",))
+    reason = django_tables2.Column(verbose_name=gettext_lazy("Reason"))
+    pods = django_tables2.Column(verbose_name=gettext_lazy("Pods"), attrs={"th": {"class": "text-end"}})
+    first = django_tables2.Column(verbose_name=gettext_lazy("First made"))
+    last = django_tables2.Column(verbose_name=gettext_lazy("Last made"))
+
+    class Meta:
+        template_name = "numa/table.html"
+        order_by = "-pods"
+
+
+class FailureRows:
+    """Lines of the cluster behind the page's filter."""
+
+    request: HttpRequest
+    cluster: Cluster
+
+    def filtered(self) -> filters.FailureFilter:
+        return filters.FailureFilter(self.request.GET, failures.lines(self.cluster), request=self.request)
+
+
+class Failures(FailureRows, ListPage):
+    """What was refused, and why?"""
+
+    template_name = "monitoring/failures.html"
+    part_name = "monitoring/parts/failures.html"
+    title = gettext_lazy("Failures")
+    table_class: type[django_tables2.Table] = FailureTable
+    nothing = (gettext_lazy("No pod was refused"), gettext_lazy("None."))
+    kind = "refused"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        watched = failures.watched(self.cluster)
+        made = failures.lines(self.cluster).aggregate(lines=Count("pk"), pods=Sum("count"))
+        reasons = failures.known(self.cluster, "reason")
+        remaining = failures.remaining(self.cluster, reasons) if reasons else 0
+        given = super().get_context_data(
+            headline=words.headline(watched, made["lines"], made["pods"] or 0, remaining),
+            outdated=words.outdated(watched) if made["lines"] else None,
+            kind=self.kind,
+            lines=made["lines"],
+            starting=failures.starting(self.cluster).count(),
+            namespaces=failures.known(self.cluster, "namespace"),
+            reasons=reasons,
+            tabs={"refused": self.address("failures"), "starting": self.address("starting")},
+            **kwargs,
+        )
+        return {**given, "nothing": Nothing(*self.why_nothing(watched))}
+
+    def paged(self, table: django_tables2.Table) -> django_tables2.Table:
+        table.cluster = self.cluster  # rows have addresses of it
+        return super().paged(table)
+
+    def why_nothing(self, watched: failures.Watched) -> tuple[str, str]:
+        return words.nothing(watched)
+
+
+class Starting(Failures):
+    """Which pods were admitted and do not start?"""
+
+    table_class = StartTable
+    kind = "starting"
+
+    def filtered(self) -> filters.StartFilter:
+        return filters.StartFilter(self.request.GET, failures.starting(self.cluster), request=self.request)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return {**super().get_context_data(**kwargs), "reasons": sorted(Pod.START_FAILURES)}
+
+    def why_nothing(self, watched: failures.Watched) -> tuple[str, str]:
+        if watched.state != "ok":
+            return words.nothing(watched)
+        return _("Every admitted pod starts"), _(
+            "No container of this cluster waits because it cannot start."
+        )
+
+
+class FailureExport(FailureRows, Export):
+    """Lines as a file."""
+
+    columns = COLUMNS
+    name = "failures"
+
+
+class AskPlanner(ClusterView):
+    """To the Planner with the newest pod of a line, on that line's node."""
+
+    def get(self, request: HttpRequest, line: int, **_kwargs: Any) -> HttpResponse:
+        found = failures.lines(self.cluster).filter(pk=line).first()
+        pod = failures.newest_pod(found) if found else None
+        if found is None or pod is None:
+            return self.back(
+                request, _("No pod of this line is there any more, so nobody knows what it asked for.")
+            )
+        query = planner_input.address(manifest_of(pod), {"find": found.node_name})
+        if query is None:
+            return self.back(
+                request, _("The manifest of this pod is too long for an address; paste it into the Planner.")
+            )
+        address = reverse("planner", kwargs={"cluster": self.cluster.slug})
+        return HttpResponseRedirect(f"{address}?{query}&{urlencode({'node': found.node_name})}")
+
+    def back(self, request: HttpRequest, why: str) -> HttpResponse:
+        messages.warning(request, why)
+        return HttpResponseRedirect(reverse("failures", kwargs={"cluster": self.cluster.slug}))
+
+
+def manifest_of(pod: Pod) -> str:
+    """What is known of a pod, as a manifest: what decides about its placement."""
+    spec = {**({"schedulerName": pod.scheduler} if pod.scheduler else {}), **pod.resources}
+    document = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "spec": spec,
+    }
+    return str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))

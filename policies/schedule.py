@@ -1,0 +1,5 @@
+"""What of this room runs by itself, and how often. Read by `numaweb.celery`."""
+
+from monitoring.schedule import Entry
+
+SCHEDULE = [Entry("resume clean-ups", "policies.tasks.resume_cleanups", 15.0, "change")]
