@@ -271,6 +271,32 @@ def test_a_damaged_cpu_state_stops_the_kubelet_in_its_words(damage: dict[str, An
     )
 
 
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ({"dataChecksum": 1}, "could not load v3 checkpoint: checkpoint is corrupted"),
+        ({"dataChecksum": 0}, "could not load v3 checkpoint: checkpoint is corrupted"),
+        (
+            {"data": ""},
+            "could not load v3 checkpoint: failed to deserialize memory manager checkpoint data: unexpected end of JSON input",
+        ),
+        ({"data": "", "dataChecksum": 0, "checksum": 5}, "checkpoint is corrupted"),
+        (
+            {"data": "", "dataChecksum": 0, "checksum": 0, "policyName": "None"},
+            '[memorymanager] configured policy "Static" differs from state checkpoint policy "None"',
+        ),
+    ],
+)
+def test_a_damaged_memory_state_stops_the_kubelet_in_its_words(damage: dict[str, Any], words: str) -> None:
+    text = json.dumps(json.loads(node.state_files(left(37)).memory or "") | damage)
+    with pytest.raises(StartError) as stopped:
+        checkpoint.restore_memory(text, settings())
+    assert str(stopped.value) == (
+        f"could not restore state from checkpoint: {words}, please drain this node and delete the memory manager "
+        'checkpoint file "/var/lib/kubelet/memory_manager_state" before restarting Kubelet'
+    )
+
+
 def test_keys_are_read_without_regard_to_case() -> None:
     text = json.dumps({"PolicyName": "none", "defaultCPUSet": "4-6", "CHECKSUM": 354655845})
     assert checkpoint.read_cpu(text, kubelet(37)).default == 0b1110000

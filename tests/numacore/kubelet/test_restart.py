@@ -9,7 +9,7 @@ import pytest
 from numacore.hints import mask_of
 from numacore.kubelet import checkpoint, memory_manager, node, options
 from numacore.kubelet.choices import Choices
-from numacore.kubelet.errors import StartError
+from numacore.kubelet.errors import NIL_POINTER, StartError
 from numacore.kubelet.machine import Machine
 from numacore.kubelet.node import StateFiles
 from numacore.kubelet.restart import survival
@@ -133,6 +133,16 @@ def test_where_groups_overlap_it_is_chance_whether_the_kubelet_starts(last: str)
 
 def test_a_kubelet_whose_file_never_fits_has_no_chance() -> None:
     assert not survival(settings("best-effort"), drifted(4096), torn("wide"), ()).chance
+
+
+def test_a_group_with_a_numa_node_that_was_never_there_ends_the_kubelet() -> None:
+    before = running("best-effort")
+    memory = before.state.memory.copied()
+    memory.nodes[0] = msgspec.structs.replace(memory.nodes[0], cells=(0, 7))
+    state = msgspec.structs.replace(before.state, memory=memory)
+    files = node.state_files(msgspec.structs.replace(before, state=state))
+    found = survival(settings("best-effort"), machine(), files)
+    assert (found.panics, found.refusal) == (True, NIL_POINTER)
 
 
 def test_each_pod_on_a_numa_node_that_is_gone_may_be_the_one_that_is_named() -> None:
