@@ -56,6 +56,14 @@ class Version(msgspec.Struct, frozen=True, rename="camel"):
     platform: str = ""
 
 
+class _ReviewStatus(msgspec.Struct):
+    allowed: bool
+
+
+class _Review(msgspec.Struct):
+    status: _ReviewStatus
+
+
 class Stream:
     """The body of an answer that goes on."""
 
@@ -116,9 +124,13 @@ class Client:
         """A whole answer. Raises ApiError."""
         return await self._whole("GET", path, params, None)
 
-    async def review(self, body: bytes) -> bytes:
-        """The answer to a SelfSubjectAccessReview, which leaves nothing behind on the server. Raises ApiError."""
-        return await self._whole("POST", REVIEWS, {}, body)
+    async def review(self, body: bytes) -> bool:
+        """Whether a SelfSubjectAccessReview is answered with yes. It leaves nothing behind on the server. Raises ApiError."""
+        answer = await self._whole("POST", REVIEWS, {}, body)
+        try:
+            return msgspec.json.decode(answer, type=_Review).status.allowed
+        except msgspec.DecodeError as error:
+            raise Garbled(200, "NotAReview", f"the answer is no review of rights: {error}") from None
 
     async def version(self) -> Version:
         """Raises ApiError; Garbled where this is no API server."""

@@ -6,15 +6,11 @@ create through `system:basic-user`), so it is right for every authorizer and not
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
-
-AT_ONCE = 4
-"""Reviews that are asked at the same time."""
 
 _REFUSED = re.compile(
     r'cannot (?P<verb>[a-z*]+) (?:resource "(?P<resource>[^"/]+)(?:/(?P<subresource>[^"]+))?" in API group "(?P<group>[^"]*)"'
@@ -46,15 +42,7 @@ class Right(msgspec.Struct, frozen=True, order=True):
 class Reviewer(Protocol):
     """The part of `client.Client` that is needed here."""
 
-    async def review(self, body: bytes) -> bytes: ...
-
-
-class _Status(msgspec.Struct):
-    allowed: bool = False
-
-
-class _Review(msgspec.Struct):
-    status: _Status
+    async def review(self, body: bytes) -> bool: ...
 
 
 def refused(message: str) -> Right | None:
@@ -82,18 +70,7 @@ async def missing(reviewer: Reviewer, wanted: Iterable[Right]) -> list[Right]:
     Raises:
         ApiError: the API server did not answer the question itself.
     """
-    wanted = list(wanted)
-    turns = asyncio.Semaphore(AT_ONCE)
-
-    async def lacks(right: Right) -> bool:
-        async with turns:
-            answer = await reviewer.review(_question(right))
-        return not msgspec.json.decode(answer, type=_Review).status.allowed
-
-    # Sorted out in one place, so that a failure of one question ends the others too.
-    async with asyncio.TaskGroup() as group:
-        asked = [group.create_task(lacks(right)) for right in wanted]
-    return [right for right, question in zip(wanted, asked, strict=True) if question.result()]
+    return [right for right in wanted if not await reviewer.review(_question(right))]
 
 
 def _question(right: Right) -> bytes:
