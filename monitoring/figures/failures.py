@@ -139,7 +139,8 @@ def _when(age: float | None, *, late: bool) -> str:
         words = _("Judged from the node's state at that moment.")
     else:
         words = _("Judged from the node's state %(seconds)s s before.") % {"seconds": f"{age:.0f}"}
-    return f"{words} {_('The newest pod came after that.')}" if late else words
+    after = _("The newest pod came after that.")
+    return f"{words} {after}" if late else words
 
 
 def _advice(fits: tuple[Fit, ...], names: Mapping[str, str]) -> list[str]:
