@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from itertools import islice
+from itertools import accumulate
 from typing import Literal
 
 import msgspec
@@ -27,10 +27,12 @@ from numacore.kubelet.settings import Settings
 from numacore.kubelet.verdict import Verdict
 
 MEBI = 1 << 20
-_MOST_TRIALS = 128
-"""Smaller amounts of one container that are tried, largest first."""
+_MOST_TRIALS = 256
+_FEWEST_TRIALS = 24
 _CLOSE = 32
 """CPUs and devices fewer that are tried one by one: with whole cores, one fewer may be refused where two fewer are admitted."""
+_FEW_NODES = 4
+"""Up to this many NUMA nodes all their sums are tried; of more only those of the fullest and the emptiest."""
 
 Kind = Literal["request", "setting", "leaving"]
 
@@ -70,10 +72,37 @@ def fits(running: Node, pod: Pod) -> bool:
 Admits = Callable[[Pod], bool]
 
 
+class _EnoughError(Exception):
+    """As many requests were tried as are worth the time."""
+
+
+def _trials(nodes: int) -> int:
+    """Requests that are tried for one pod: what a trial costs grows with 2 to the power of the NUMA nodes."""
+    return max(_FEWEST_TRIALS, min(_MOST_TRIALS, 1 << 20 >> nodes))
+
+
+def _counted(admits: Admits, most: int) -> Admits:
+    """Asks at most so often, then raises _EnoughError: a piece of advice that was not tried to its end is none."""
+    left = iter(range(most))
+
+    def asked(pod: Pod) -> bool:
+        if next(left, None) is None:
+            raise _EnoughError
+        return admits(pod)
+
+    return asked
+
+
 def _smaller_requests(running: Node, pod: Pod, verdict: Verdict) -> Iterator[Fit]:
-    for name in _scarce(pod, verdict):
-        brims = _brims(running, name)
-        yield from smaller_request(pod, name, lambda less: fits(running, less), _refused(verdict), brims)
+    trials = _trials(len(running.machine.nodes))
+    admits = _counted(lambda less: fits(running, less), trials)
+    close = min(_CLOSE, trials // 8)
+    try:
+        for name in _scarce(pod, verdict):
+            brims = _brims(running, name)
+            yield from _smaller_request(pod, name, admits, _refused(verdict), brims, close)
+    except _EnoughError:
+        return
 
 
 def _scarce(pod: Pod, verdict: Verdict) -> list[str]:
@@ -93,34 +122,45 @@ def _owners(pod: Pod) -> list[Container]:
     return [*whole, *pod.in_order()]
 
 
-def smaller_request(
-    pod: Pod, name: str, admits: Admits, refused: str | None = None, brims: Iterable[int] = ()
+def smaller_request(pod: Pod, name: str, admits: Admits, nodes: int) -> tuple[Fit, ...]:
+    """The container that asks for most of those of which less of `name` lets the pod in, by somebody else's word; at most one.
+    `nodes`: NUMA nodes of the machine."""
+    try:
+        return _smaller_request(pod, name, _counted(admits, _trials(nodes)), None, (), _CLOSE)
+    except _EnoughError:
+        return ()
+
+
+def _smaller_request(
+    pod: Pod, name: str, admits: Admits, refused: str | None, brims: Iterable[int], close: int
 ) -> tuple[Fit, ...]:
-    """The first container, the `refused` one before those that ask for more, of which less of `name` lets the pod in; at most one.
-    `brims`: amounts at which what the node can do changes."""
+    """The first container, the `refused` one before those that ask for more. `brims`: amounts at which what the node can do changes;
+    `close`: so many fewer are tried one by one."""
     asking = [each for each in _owners(pod) if each.limit(name).amount]
     asking.sort(key=lambda each: (each.name != refused, -each.limit(name).amount))
     for owner in asking:
-        if fit := _frontier(pod, owner, name, admits, brims):
+        if fit := _frontier(pod, owner, name, admits, brims, close):
             return (fit,)
     return ()
 
 
-def _frontier(pod: Pod, owner: Container, name: str, admits: Admits, brims: Iterable[int]) -> Fit | None:
+def _frontier(
+    pod: Pod, owner: Container, name: str, admits: Admits, brims: Iterable[int], close: int
+) -> Fit | None:
     """An amount that is admitted while a step more is not: the largest admitted one of those tried, then halved towards the
     refused one above it."""
     step = _step(name)
-    asked = owner.limit(name).value
-    above = -(-asked // step)
+    asked = owner.limit(name)
+    above = -(-asked.value // step)
 
     def admitted(steps: int) -> bool:
         return admits(asking_for(pod, owner.name, name, steps * step))
 
-    if above * step != asked and admitted(above):
+    if above * step != asked.amount and admitted(above):
         return None
-    for steps in islice(
-        _steps_to_try(above - 1, _least(pod, owner, name, step), step, name, brims), _MOST_TRIALS
-    ):
+    near = range(above - close, above) if not resource.is_memory(name) else ()
+    least = _least(pod, owner, name, step)
+    for steps in _steps_to_try(above - 1, least, (*near, *(brim // step for brim in brims))):
         if admitted(steps):
             while above - steps > 1:
                 between = (steps + above) // 2
@@ -135,21 +175,22 @@ def _least(pod: Pod, owner: Container, name: str, step: int) -> int:
     return 1 if owner.name else max(1, -(-device_manager.pod_limit(pod, name) // step))
 
 
-def _steps_to_try(most: int, least: int, step: int, name: str, brims: Iterable[int]) -> list[int]:
-    """Numbers of steps, largest first. Counts are tried one by one where they are close; what memory allows changes only where
-    it fills some NUMA nodes to the brim, or where other containers leave less."""
-    close = () if resource.is_memory(name) else range(most - _CLOSE, most + 1)
+def _steps_to_try(most: int, least: int, likely: Iterable[int]) -> list[int]:
+    """Numbers of steps, largest first: counts close by and what fills NUMA nodes to the brim, and halves, because other containers
+    may leave less."""
     halves = (most >> power for power in range(most.bit_length()))
-    return sorted(
-        {each for each in (*close, *(brim // step for brim in brims), *halves) if least <= each <= most},
-        reverse=True,
-    )
+    return sorted({each for each in (*likely, *halves) if least <= each <= most}, reverse=True)
 
 
 def _brims(running: Node, name: str) -> set[int]:
+    """Bytes that some NUMA nodes have together: what memory allows changes only where it fills them to the brim."""
     tables = [each.memory[name] for each in running.state.memory.nodes.values() if name in each.memory]
     amounts = ([each.free for each in tables], [each.allocatable for each in tables])
-    return {each for some in amounts for each in hints.subset_sums(some)}
+    if len(tables) <= _FEW_NODES:
+        return {each for some in amounts for each in hints.subset_sums(some)}
+    return {
+        each for some in amounts for down in (True, False) for each in accumulate(sorted(some, reverse=down))
+    }
 
 
 def _step(name: str) -> int:

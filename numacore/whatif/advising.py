@@ -28,8 +28,11 @@ def advice(group: Group, candidate: Candidate, answer: NodeAnswer) -> tuple[Fit,
             judging.judge_node(msgspec.structs.replace(group, pod=less), candidate, wanted=1).admitted
         )
 
-    short = answer.shortage.resource
-    return (*kubelet_advice.smaller_request(group.pod, short, admits), *_leaving(group, candidate, short))
+    short, nodes = answer.shortage.resource, len(candidate.kubelet.machine.nodes)
+    return (
+        *kubelet_advice.smaller_request(group.pod, short, admits, nodes),
+        *_leaving(group, candidate, short),
+    )
 
 
 def _leaving(group: Group, candidate: Candidate, short: str) -> Iterator[Fit]:

@@ -141,6 +141,21 @@ def test_what_is_advised_to_pods_of_several_containers(why: str, piece: Fit) -> 
     assert piece in advice(now, refused, node.admit(now, refused)[1])
 
 
+def test_less_is_not_advised_where_the_next_whole_number_would_do_as_well() -> None:
+    """2.5 CPUs are refused, 2 and 3 admitted: it cannot be said that a step more than 2 is refused."""
+    now = running("restricted", "pod", machine(4, cores=2, threads=1))
+    asking = pod("a", container("odd", "2500m", "8500001Ki"), container("one"))
+    _, verdict = node.admit(now, asking)
+    assert not verdict.admitted
+    assert [fits(now, asking_for(asking, "odd", "cpu", cpus)) for cpus in (1, 2, 3, 4)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert not [each for each in advice(now, asking, verdict) if each.name == "cpu"]
+
+
 CPU_OPTIONS: tuple[dict[str, str], ...] = (
     {},
     FULL,
