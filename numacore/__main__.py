@@ -6,11 +6,12 @@ Exit code 0 = every line was answered, 1 = some were not, 2 = the command is wro
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import BinaryIO, TextIO
 
 from numacore.kubelet import case, settings
 from numacore.kubelet.checks import case as checks
+from numacore.kubelet.checks import findings
 from numacore.volcano import cases, versions
 
 Answer = Callable[[bytes], bytes]
@@ -76,20 +77,21 @@ def _volcano(text: str) -> versions.Version:
 
 
 def _judge(chosen: argparse.Namespace) -> Answer:
-    minor = _proven_or_said(chosen)
+    minor = _said_unless_in(settings.PROVEN, chosen)
     return lambda line: case.answer(line, minor)
 
 
 def _check(chosen: argparse.Namespace) -> Answer:
-    minor = _proven_or_said(chosen)
+    minor = _said_unless_in(findings.PROVEN, chosen)
     return lambda line: checks.answer(line, minor)
 
 
-def _proven_or_said(chosen: argparse.Namespace) -> int:
-    """The kubelet's minor version, with a note where its rules come from documents."""
+def _said_unless_in(proven: Container[int], chosen: argparse.Namespace) -> int:
+    """The kubelet's minor version, with a note where its rules were only read."""
     minor: int = chosen.kubelet
-    if minor not in settings.PROVEN:
-        _note(f"Kubelet 1.{minor}: its rules are taken from documents, not compared with the program.")
+    if minor not in proven:
+        origin = "from its sources" if minor in settings.PROVEN else "from documents"
+        _note(f"Kubelet 1.{minor}: its rules are taken {origin}, not compared with the program.")
     return minor
 
 

@@ -14,10 +14,9 @@ import msgspec
 from numacore.diagnosis import Reason
 from numacore.kubelet.checks import flags, gates
 from numacore.kubelet.checks.decoding import Decoded, TypeFault, decode, nearest
-from numacore.kubelet.checks.findings import Finding, Severity, Stage
+from numacore.kubelet.checks.findings import PROVEN, Finding, Severity, Stage
 from numacore.kubelet.checks.tables import FIELDS
 from numacore.kubelet.options import quoted
-from numacore.kubelet.settings import PROVEN
 
 API_VERSION = "kubelet.config.k8s.io/v1beta1"
 KIND = "KubeletConfiguration"

@@ -11,7 +11,7 @@ from numacore.diagnosis import Reason
 from numacore.kubelet import restart
 from numacore.kubelet.checks import running, validation
 from numacore.kubelet.checks.assembly import Sources, assemble
-from numacore.kubelet.checks.findings import STAGES, Finding, Stage
+from numacore.kubelet.checks.findings import PROVEN, STAGES, Finding, Stage
 from numacore.kubelet.checks.traps import traps
 from numacore.kubelet.checks.validation import Broken
 from numacore.kubelet.errors import StartError
@@ -19,7 +19,7 @@ from numacore.kubelet.machine import Machine
 from numacore.kubelet.node import State, StateFiles
 from numacore.kubelet.pod import Pod
 from numacore.kubelet.restart import Survival
-from numacore.kubelet.settings import PROVEN, Settings
+from numacore.kubelet.settings import Settings
 
 
 class Checked(msgspec.Struct, frozen=True):

@@ -20,12 +20,12 @@ from numacore.kubelet import node, resource
 from numacore.kubelet import settings as managers
 from numacore.kubelet.checks import gates, quantities
 from numacore.kubelet.checks.assembly import DEFAULT_EVICTION_HARD
-from numacore.kubelet.checks.findings import Finding, Severity
+from numacore.kubelet.checks.findings import PROVEN, Finding, Severity
 from numacore.kubelet.checks.validation import Broken, one_of
 from numacore.kubelet.errors import HangError, PanicError, StartError, UnsupportedError
 from numacore.kubelet.machine import Machine
 from numacore.kubelet.options import quoted
-from numacore.kubelet.settings import PROVEN, Settings
+from numacore.kubelet.settings import Settings
 
 RESERVABLE = ("cpu", "memory", "ephemeral-storage", "pid")
 SIGNALS = (

@@ -12,10 +12,9 @@ from numacore.cpuset import CpuSet
 from numacore.diagnosis import Reason
 from numacore.kubelet.checks import gates
 from numacore.kubelet.checks.assembly import DEFAULT_EVICTION_HARD
-from numacore.kubelet.checks.findings import Finding, Severity, Stage
+from numacore.kubelet.checks.findings import PROVEN, Finding, Severity, Stage
 from numacore.kubelet.machine import Machine
 from numacore.kubelet.options import FULL_PCPUS_ONLY, MAX_ALLOWABLE_NODES
-from numacore.kubelet.settings import PROVEN
 
 WARNING_SINCE = 36
 """Minor version since which the kubelet's words about gates that end begin with "Warning"."""

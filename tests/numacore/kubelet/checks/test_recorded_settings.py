@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from numacore.kubelet.checks import findings
 from numacore.kubelet.checks.case import QuestionIn, judged
 from numacore.kubelet.checks.findings import STAGES
 from tests.oracle.settings.comparison import differences
@@ -32,6 +33,10 @@ def recorded(minor: int) -> tuple[Line, ...]:
 def test_the_checks_say_what_the_kubelet_said(minor: int) -> None:
     for line in recorded(minor):
         assert differences(line["case"], line["answer"], minor) == [], line["case"]
+
+
+def test_no_other_version_is_called_proven() -> None:
+    assert set(MINORS) == findings.PROVEN
 
 
 def test_the_recorded_cases_reach_every_stage_of_a_start() -> None:
