@@ -140,6 +140,8 @@ class ListPage(ClusterPage):
     def paged(self, table: django_tables2.Table) -> django_tables2.Table:
         """The page and the order of the address; nonsense in it means the first page, and a size from our list."""
         django_tables2.RequestConfig(self.request, paginate=False).configure(table)
+        if not table.order_by:  # nothing of what the address asks for is a column
+            table.order_by = table._meta.order_by
         table.paginate(per_page=self.page_size())
         table.page = table.paginator.get_page(self.request.GET.get("page"))
         return table

@@ -168,7 +168,11 @@ def test_it_exports_no_formula(start: str, east: Cluster, as_viewer: Client) -> 
 @pytest.mark.parametrize(
     ("query", "notice"),
     [
-        ({"sort": "-password"}, "“password” is none of: name, numa_nodes, cpus"),
+        (
+            {"sort": "-password"},
+            "“password” is none of: name, numa_nodes, cpus, memory_total, cpu_allocation, memory_allocation, busy, "
+            "topology_policy, containers, crossing, last_seen. Shown instead: name.",
+        ),
         ({"per_page": "7"}, "“7” is none of: 10, 20, 50, 100. Shown instead: 10."),
         ({"page": "x"}, "“x” is no page of this list, which has 1 to 1. Shown instead: 1."),
         ({"page": "99"}, "“99” is no page of this list, which has 1 to 1. Shown instead: 1."),
