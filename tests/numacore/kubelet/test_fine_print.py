@@ -1,7 +1,10 @@
 """Rules that show in a corner only: what each of them decides where nothing else does."""
 
+import pytest
+
 from numacore.hints import Hint, Hints, mask_of, nodes_of
 from numacore.kubelet import errors, node, options
+from numacore.kubelet.errors import StartError
 from numacore.kubelet.settings import MemoryReservation, Settings, of_configuration
 from tests.numacore.kubelet.builders import GIBI, container, machine, pod, running
 
@@ -76,3 +79,31 @@ def test_a_running_pod_offers_what_it_has_when_it_is_admitted_again() -> None:
         "cpu": Hints([both], [both]),
         "memory": Hints([both], [both]),
     }
+
+
+def test_no_numa_node_is_asked_for_more_than_it_has_where_sockets_stay_whole() -> None:
+    both = {options.DISTRIBUTE_ACROSS_NUMA: "true", options.ALIGN_BY_SOCKET: "true"}
+    cpu = running(
+        on=machine(2, sockets=1),
+        cpu_manager_policy_options=both,
+        feature_gates={"CPUManagerPolicyAlphaOptions": True},
+    ).cpu
+    assert cpu is not None
+    assert nodes_of(cpu.take_by_topology(mask_of([1, 8, 9, 10, 11]), 5)) == [1, 8, 9, 10, 11]
+
+
+def test_a_kubelet_without_pod_level_memory_and_cpus_writes_no_entries_for_them() -> None:
+    now, _ = node.admit(running(minor=36, feature_gates=WHOLE_PODS), pod("p", container(cpu="2")))
+    files = node.state_files(now)
+    assert '"entries"' in (files.cpu or "")
+    assert "podEntries" not in (files.cpu or "") + (files.memory or "")
+
+
+def test_which_of_two_wrong_sums_of_reserved_memory_is_named_is_open() -> None:
+    limits = {"memory": "2Gi", "hugepages-2Mi": "4Mi"}
+    with pytest.raises(StartError) as refused:
+        running(reserved_memory=(MemoryReservation(0, limits),))
+    assert [str(refused.value), *refused.value.alternatives] == [
+        'the total amount "4Mi" of type "hugepages-2Mi" is not equal to the value "0" determined by Node Allocatable feature',
+        'the total amount "2Gi" of type "memory" is not equal to the value "1Gi" determined by Node Allocatable feature',
+    ]
