@@ -87,11 +87,20 @@ class NodeSystemInfo(Value, frozen=True):
     container_runtime_version: str = ""
 
 
+class DaemonEndpoint(Value, frozen=True):
+    port: int = field(default=0, name="Port")
+
+
+class DaemonEndpoints(Value, frozen=True):
+    kubelet_endpoint: DaemonEndpoint = DaemonEndpoint()
+
+
 class NodeStatus(Value, frozen=True):
     capacity: dict[str, str] = {}
     allocatable: dict[str, str] = {}
     conditions: tuple[Condition, ...] = ()
     addresses: tuple[NodeAddress, ...] = ()
+    daemon_endpoints: DaemonEndpoints = DaemonEndpoints()
     node_info: NodeSystemInfo = NodeSystemInfo()
 
 

@@ -139,6 +139,7 @@ class KubernetesNode(models.Model):
     machine_id = models.CharField(_("machine-id"), max_length=64, blank=True)
     boot_id = models.CharField(_("boot id"), max_length=64, blank=True)
     address = models.CharField(_("address"), max_length=64, blank=True)
+    kubelet_port = models.PositiveIntegerField(_("port of the kubelet"), null=True, blank=True)
     updated = models.DateTimeField(_("updated"))
 
     class Meta:

@@ -37,6 +37,7 @@ def node(told: objects.Node) -> Columns:
         "machine_id": _cut(KubernetesNode, "machine_id", info.machine_id),
         "boot_id": _cut(KubernetesNode, "boot_id", info.boot_id),
         "address": _address(status.addresses),
+        "kubelet_port": status.daemon_endpoints.kubelet_endpoint.port or None,
     }
 
 

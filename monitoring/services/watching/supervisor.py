@@ -19,7 +19,14 @@ log = structlog.get_logger(__name__)
 LOOK_SECONDS = 3.0
 CONFIGURING = (
     *("source", "kubeconfig", "context", "server", "ca", "token"),
-    *("exporter_namespace", "exporter_https", "exporter_token", "exporter_ca", "exporter_name"),
+    *(
+        "exporter_namespace",
+        "exporter_https",
+        "exporter_token",
+        "exporter_ca",
+        "exporter_name",
+        "exporter_service",
+    ),
 )
 """Fields that a watch is made of."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from monitoring.kube import kubelet
 from monitoring.kube.resources import (
     DAEMONSETS,
     EVENTS,
@@ -22,8 +23,11 @@ PAGES = {
 }
 """The page that lacks something without the right; codes for which pages have a sentence."""
 RESOURCES = (NODES, PODS, EVENTS, DAEMONSETS, NUMATOPOLOGIES, NRT_ALPHA2)
-RIGHTS = tuple(
-    Right(verb, each.group, each.plural, why=PAGES[each.name])
-    for each in RESOURCES
-    for verb in ("list", "watch")
+RIGHTS = (
+    *(
+        Right(verb, each.group, each.plural, why=PAGES[each.name])
+        for each in RESOURCES
+        for verb in ("list", "watch")
+    ),
+    kubelet.RIGHT,
 )

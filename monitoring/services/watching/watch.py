@@ -31,6 +31,7 @@ from monitoring.selectors import reaching
 from monitoring.services import leases
 from monitoring.services.leases import LeaseLostError, Tenure
 from monitoring.services.watching import health, told, wanted
+from monitoring.services.watching.configz import Configz
 from monitoring.services.watching.daemonsets import DaemonSetKeeper
 from monitoring.services.watching.events import EventKeeper
 from monitoring.services.watching.exporters import Exporters
@@ -39,6 +40,7 @@ from monitoring.services.watching.health import Health
 from monitoring.services.watching.keeper import Desk, Keeper
 from monitoring.services.watching.nodes import NodeKeeper
 from monitoring.services.watching.pods import PodKeeper
+from monitoring.services.watching.service import ServiceExporters
 from monitoring.services.watching.views import ViewKeeper
 
 log = structlog.get_logger(__name__)
@@ -53,6 +55,10 @@ class Waits(msgspec.Struct, frozen=True):
     patience: float = 8.0
     greet: float = 60.0
     """Between two looks at the server's version and our rights."""
+    configz: float = 600.0
+    """Between two looks at what kubelets say is in force."""
+    service: float = 15.0
+    """Between two looks at the addresses behind a headless Service."""
     retry: float = 10.0
     """After a failure that no reflector waits for."""
     pace: Pace = Pace()
@@ -177,6 +183,11 @@ class _Work:
             volcano = ViewKeeper(cluster.pk, SourceView.Source.NUMATOPOLOGY, "v1alpha1", told.numatopology)
             group.create_task(self._follow(resources.NUMATOPOLOGIES, volcano))
             group.create_task(self._follow_topologies())
+            configz = Configz(cluster.pk, self._client, self._tenure, self._job, now)
+            group.create_task(configz.run(self._waits.configz))
+            if self._connection.exporter_service:
+                service = ServiceExporters(self._connection, self._tenure, self._job)
+                group.create_task(service.run(self._waits.service))
 
     async def _greet(self) -> None:
         """Asks now and then who is there and what we may."""
