@@ -209,8 +209,8 @@ class Cleanups(Operating, lists.ListView):
 
     answers = {"GET": CleanupList, "POST": CleanupReport}
     accepts = {"POST": PreviewBody}
-    columns, sorts, filterset, sort = COLUMNS, {"id": "pk", "made": "made"}, CleanupFilter, "-id"
-    parameters = lists.asked(CleanupFilter, {"id": "pk", "made": "made"}, COLUMNS.names())
+    columns, sorts, filterset, sort = COLUMNS, {"id": "id", "made": "made"}, CleanupFilter, "-id"
+    parameters = lists.asked(CleanupFilter, {"id": "id", "made": "made"}, COLUMNS.names())
 
     def found(self, cluster: Cluster | None, **_named: str) -> QuerySet[Any]:
         assert cluster is not None
@@ -282,8 +282,8 @@ class Pods(lists.ListView):
     """The pods of a clean-up and what became of each"""
 
     answers = {"GET": CleanupPods}
-    columns, sorts, filterset, sort = POD_COLUMNS, {"id": "pk"}, PodFilter, "id"
-    parameters = lists.asked(PodFilter, {"id": "pk"}, POD_COLUMNS.names())
+    columns, sorts, filterset, sort = POD_COLUMNS, {"id": "id"}, PodFilter, "id"
+    parameters = lists.asked(PodFilter, {"id": "id"}, POD_COLUMNS.names())
 
     def found(self, cluster: Cluster | None, **named: str) -> QuerySet[Any]:
         assert cluster is not None

@@ -120,8 +120,8 @@ class CleanupPage(Operated):
         total = sum(counts.values())
         waiting = counts["waiting"] + counts["asked"]
         page = Paginator(found.pods.order_by("pk"), PER_PAGE).get_page(self.request.GET.get("page"))
+        kwargs["cleanup"] = found  # instead of its number in the address
         return super().get_context_data(
-            cleanup=found,
             counts=[(str(CleanupPod.Outcome(name).label), count) for name, count in counts.items() if count],
             total=total,
             settled=total - waiting,

@@ -15,8 +15,8 @@ def names(user: object) -> list[str]:
 def test_it_shows_the_entries_that_somebody_may_open(
     viewer: User, administrator: User, stranger: User
 ) -> None:
-    assert names(viewer) == ["overview", "monitoring", "containers", "planner"]
-    assert names(administrator) == ["overview", "monitoring", "containers", "planner", "audit"]
+    assert names(viewer) == ["overview", "monitoring", "containers", "planner", "failures"]
+    assert names(administrator) == ["overview", "monitoring", "containers", "planner", "failures", "audit"]
     assert names(stranger) == []
 
 
