@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from django.utils.functional import Promise
@@ -56,40 +56,59 @@ class Row(NamedTuple):
     differs: bool
 
 
-def rows(kubelet: Kubelet, policy: Policy | None, problems: Iterable[Problem] = ()) -> list[Row]:
-    """The placement settings first, then whatever else the kubelet's files ask for."""
+def rows(
+    kubelet: Kubelet,
+    policy: Policy | None,
+    problems: Iterable[Problem] = (),
+    configz: Mapping[str, object] | None = None,
+) -> list[Row]:
+    """The placement settings first, then whatever else the kubelet's files ask for.
+
+    `configz`: what the kubelet itself says is in force, where it could be asked; else its state files tell of two fields.
+    """
     others = sorted(set(kubelet.settings) - set(FIELDS))
-    force = {}
+    force: dict[str, object] = {}
     if policy is not None:
         force = {"cpuManagerPolicy": policy.cpu_in_force, "memoryManagerPolicy": policy.memory_in_force}
+    force |= configz or {}
     told = tuple(problems)
     return [
         row(
             field,
             kubelet.settings.get(field),
-            force.get(field) or "",
-            cause="" if force.get(field) else cause(field, told),
+            force.get(field),
+            cause="" if force.get(field) else cause(field, told, asked=configz is not None),
             read=not kubelet.unread,
         )
         for field in [*FIELDS, *others]
     ]
 
 
-def row(field: str, setting: Setting | None, in_force: str, *, cause: str, read: bool) -> Row:
-    """`read` false = a file that may ask for it cannot be read: what nobody else asks for is unknown."""
+def row(field: str, setting: Setting | None, force: object, *, cause: str, read: bool) -> Row:
+    """`force`: the value in force, None = unknown. `read` false = a file that may ask for it cannot be read: what nobody else asks for is unknown."""
     text, default = FIELDS.get(field, ("", ""))
+    in_force = shown(force) if force else ""
     if setting is None and not read:
         return Row(field, text, "?", _("unknown"), "", in_force, cause, differs=False)
     asked = shown(setting.value) if setting else default
     source = setting.source if setting else "default"
     where = (setting.where or "") if setting else ""
-    differs = bool(in_force) and in_force != asked
+    differs = bool(in_force) and not _same(force, setting.value if setting else default)
     return Row(field, text, asked, SOURCES[source], where, in_force, cause, differs)
 
 
-def cause(field: str, problems: Iterable[Problem]) -> str:
-    """Why nobody knows what is in force of a setting."""
+def _same(force: object, asked: object) -> bool:
+    """Whether what is in force is what is asked for. Where nobody asks for a structure, the kubelet's own default is."""
+    if asked == "" and not isinstance(force, str):
+        return True
+    return force == asked or shown(force) == shown(asked)
+
+
+def cause(field: str, problems: Iterable[Problem], *, asked: bool = False) -> str:
+    """Why nobody knows what is in force of a setting; `asked`: the kubelet was, and left it out."""
     file = TELLERS.get(field)
+    if asked:
+        return gettext("the kubelet does not tell it")
     if file is None:
         return gettext("no file on the node tells it")
     problem = next((each for each in problems if each.what.endswith(file)), None)
