@@ -131,6 +131,19 @@ def test_where_groups_overlap_it_is_chance_whether_the_kubelet_starts(last: str)
     assert {each.field for each in found.differences} <= {"cells", "free", "reserved"}
 
 
+def test_with_many_pods_in_overlapping_groups_not_every_order_is_gone_through() -> None:
+    """30 pods have more orders than can be tried; the search ends and still knows both answers."""
+    before = running("best-effort").state
+    memory = before.memory.copied()
+    for at in range(30):
+        block = MemoryBlock("memory", 16 * MEBI, (0, 1) if at % 2 else (0,))
+        memory.charge(mask_of(block.numa), "memory", block.size)
+        memory.assign(f"p{at}", "c", (block,))
+    state = msgspec.structs.replace(before, memory=memory)
+    files = node.state_files(msgspec.structs.replace(running("best-effort"), state=state))
+    assert survival(settings("best-effort"), machine(), files).chance
+
+
 def test_a_kubelet_whose_file_never_fits_has_no_chance() -> None:
     assert not survival(settings("best-effort"), drifted(4096), torn("wide"), ()).chance
 
