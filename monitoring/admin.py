@@ -5,6 +5,7 @@ Tokens are write-only: a form shows whether there is one and takes a new one, an
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -14,13 +15,16 @@ from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from monitoring import selectors, services
-from monitoring.models import Cluster, Endpoint, Node, Settings
+from monitoring.figures import connecting, sentences
+from monitoring.models import Cluster, Connection, Endpoint, Node, Settings
 from monitoring.models.sealed import Unreadable
 from monitoring.services import editing
+from monitoring.services.watching.trial import ConnectionTrial, try_connection
 
 TRIED_AT_ONCE = 10
 
@@ -106,8 +110,19 @@ class ClusterAdmin(admin.ModelAdmin[Cluster]):
     list_display = ("name", "slug", "kind", "enabled", "created")
     list_filter = ("kind", "enabled")
     search_fields = ("name", "slug")
-    readonly_fields = ("created",)
+    readonly_fields = ("created", "api_server")
     inlines = (EndpointInline,)
+
+    @admin.display(description=_("connection to Kubernetes"))
+    def api_server(self, cluster: Cluster) -> str:
+        if cluster._state.adding:
+            return gettext("Save the cluster first.")
+        found = Connection.objects.filter(cluster=cluster).only("pk", "state").first()
+        if found is None:
+            address = f"{reverse('admin:monitoring_connection_add')}?cluster={cluster.pk}"
+            return format_html('<a href="{}">{}</a>', address, gettext("Add a connection"))
+        address = reverse("admin:monitoring_connection_change", args=[found.pk])
+        return format_html('<a href="{}">{}</a>', address, found.get_state_display())
 
     def get_readonly_fields(self, request: HttpRequest, obj: Cluster | None = None) -> list[str]:
         """The slug is part of addresses that people keep."""
@@ -166,6 +181,172 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
                 "ms": trial.milliseconds,
                 "problems": trial.problems,
             },
+        )
+
+
+class ConnectionForm(forms.ModelForm[Any]):
+    """How a cluster is reached. Secrets are write-only; what they hold is tried for form before it is stored."""
+
+    SECRETS = ("kubeconfig", "token", "exporter_token")
+    forget_kubeconfig = forms.BooleanField(label=_("Remove the stored kubeconfig"), required=False)
+    forget_token = forms.BooleanField(label=_("Remove the stored token"), required=False)
+    forget_exporter_token = forms.BooleanField(label=_("Remove the exporters' stored token"), required=False)
+
+    class Meta:
+        model = Connection
+        fields = (
+            *("cluster", "source", "enabled", "kubeconfig", "context", "server", "ca", "token"),
+            *("exporter_namespace", "exporter_https", "exporter_ca", "exporter_name", "exporter_token"),
+        )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._stored = {name: getattr(self.instance, name, "") for name in self.SECRETS}
+        for name in self.SECRETS:
+            if name not in self.fields:
+                continue
+            field = self.fields[name]
+            field.required = False
+            field.help_text = about_secret(self._stored[name])
+            self.initial[name] = ""
+            if name == "kubeconfig":
+                field.widget = EmptyTextarea(attrs={"rows": 8, "cols": 90, "spellcheck": "false"})
+                field.help_text = gettext(
+                    "Paste what “kubectl config view --minify --flatten --raw” prints, with the token of a ServiceAccount. It may "
+                    "start no program and name no file. %(stored)s"
+                ) % {"stored": field.help_text}
+            else:
+                field.widget = forms.PasswordInput(
+                    render_value=False, attrs={"autocomplete": "new-password", "size": 60}
+                )
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        for name in self.SECRETS:
+            given = (data.get(name) or "").strip()
+            data[name] = "" if data.get(f"forget_{name}") else given or self._stored[name]
+        self.check_access(data)
+        if data["exporter_token"] and not data.get("exporter_namespace"):
+            text = gettext(
+                "Name it: the token goes only to pods of this namespace, and a label alone is anybody's to write."
+            )
+            self.add_error("exporter_namespace", text)
+        for name in ("exporter_ca",):
+            if data.get(name) and not editing.is_authority(data[name]):
+                self.add_error(name, gettext("This is no certificate in PEM form."))
+        return data
+
+    def check_access(self, data: dict[str, Any]) -> None:
+        """Whether the API server could be asked at all, with the field that is at fault."""
+        names = ("source", "kubeconfig", "context", "server", "ca", "token")
+        if any(name in self.errors for name in names):
+            return
+        tried = Connection(**{name: data.get(name) or "" for name in names})
+        field, text = editing.fault_of(tried)
+        if text:
+            self.add_error(field if field in self.fields else "source", text)
+
+    @property
+    def changed_data(self) -> list[str]:
+        secrets = {*self.SECRETS, *(f"forget_{name}" for name in self.SECRETS)}
+        changed = [name for name in super().changed_data if name not in secrets]
+        return changed + [
+            name
+            for name in self.SECRETS
+            if self.data.get(self.add_prefix(name)) or self.data.get(self.add_prefix(f"forget_{name}"))
+        ]
+
+
+class EmptyTextarea(forms.Textarea):
+    """A text that is taken and never given back, not even when the form has to be corrected."""
+
+    def format_value(self, value: Any) -> str:  # noqa: ARG002 - Django names it
+        return ""
+
+
+@admin.register(Connection)
+class ConnectionAdmin(admin.ModelAdmin[Connection]):
+    """How each cluster's API server is reached, and how that goes."""
+
+    form = ConnectionForm
+    list_display = ("cluster", "source", "reached", "state", "version", "last_ok", "enabled", "cause")
+    list_filter = ("state", "source", "enabled")
+    list_select_related = ("cluster",)
+    readonly_fields = (
+        *("state", "reached", "version", "last_try", "last_ok", "cause"),
+        *("missing_rights", "watched_objects", "exporters"),
+    )
+    fieldsets = (
+        (None, {"fields": ("cluster", "source", "enabled")}),
+        (_("With a kubeconfig"), {"fields": ("kubeconfig", "forget_kubeconfig", "context")}),
+        (_("With address and token"), {"fields": ("server", "ca", "token", "forget_token")}),
+        (
+            _("Exporters"),
+            {
+                "fields": (
+                    *("exporter_namespace", "exporter_https", "exporter_ca", "exporter_name"),
+                    *("exporter_token", "forget_exporter_token"),
+                )
+            },
+        ),
+        (_("State"), {"fields": readonly_fields}),
+    )
+    actions = ("try_now",)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Connection | None = None) -> list[str]:
+        """A connection stays with its cluster: what it brought would be another's otherwise."""
+        return [*super().get_readonly_fields(request, obj), *(["cluster"] if obj else [])]
+
+    @admin.display(description=_("cause"))
+    def cause(self, connection: Connection) -> str:
+        return " ".join(filter(None, (connection.error, sentences.remedy(connection.remedy)))) or "–"
+
+    @admin.display(description=_("missing rights"))
+    def missing_rights(self, connection: Connection) -> str:
+        return lines((each.right, each.text) for each in connecting.lacks(connection))
+
+    @admin.display(description=_("What is read"))
+    def watched_objects(self, connection: Connection) -> str:
+        found = map(connecting.watch, connection.watches.all())
+        return lines(
+            (each.resource, " ".join(filter(None, (str(each.state), each.text, each.remedy))))
+            for each in found
+        )
+
+    @admin.display(description=_("DaemonSets of exporters"))
+    def exporters(self, connection: Connection) -> str:
+        return lines(
+            (f"{each['namespace']}/{each['name']}", f"{each['ready']}/{each['desired']}")
+            for each in connection.daemonsets
+        )
+
+    @admin.action(description=_("Ask now and tell what happens"), permissions=["change"])
+    def try_now(self, request: HttpRequest, chosen: models.QuerySet[Connection]) -> None:
+        for connection in chosen.select_related("cluster").order_by("pk")[:TRIED_AT_ONCE]:
+            tell_connection(request, connection, try_connection(connection))
+        if chosen.count() > TRIED_AT_ONCE:
+            messages.info(request, gettext("Only the first %d were asked.") % TRIED_AT_ONCE)
+
+
+def lines(pairs: Iterable[tuple[str, str]]) -> str:
+    """A line for each pair, – where there is none."""
+    return format_html_join("", "<div><strong>{}</strong> {}</div>", pairs) or "–"
+
+
+def tell_connection(request: HttpRequest, connection: Connection, trial: ConnectionTrial) -> None:
+    """What came of asking an API server."""
+    if trial.error:
+        values = {"cluster": connection, "cause": trial.error, "remedy": sentences.remedy(trial.remedy)}
+        messages.error(request, gettext("%(cluster)s: %(cause)s %(remedy)s") % values)
+        return
+    values = {"cluster": connection, "version": trial.version, "ms": trial.milliseconds}
+    messages.success(request, gettext("%(cluster)s answers: Kubernetes %(version)s in %(ms).0f ms.") % values)
+    if trial.missing:
+        rights = ", ".join(trial.missing)
+        messages.warning(
+            request,
+            gettext("%(cluster)s: missing rights: %(rights)s. watcher.yaml of the chart has the whole role.")
+            % {"cluster": connection, "rights": rights},
         )
 
 

@@ -17,7 +17,7 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy as _
 from django_filters.fields import IsoDateTimeField
 
-from monitoring.models import Container, Endpoint, Failure, Node, NodeEvent, Pod
+from monitoring.models import ClusterEvent, Container, Endpoint, Failure, Node, NodeEvent, Pod
 
 MOST_VALUES = 100
 """Values of one parameter."""
@@ -300,3 +300,44 @@ class StartFilter(df.FilterSet):
 
     def search(self, found: QuerySet[Pod], _name: str, value: str) -> QuerySet[Pod]:
         return found.filter(Q(line_name__icontains=value) | Q(name__icontains=value))
+
+
+class PodFilter(df.FilterSet):
+    """Pods of a cluster, as `selectors.kubernetes.pods` annotates them."""
+
+    q = Text(method="search", label=_("Name, owner or uid"))
+    namespace = Several(field_name="namespace", label=_("Namespace"))
+    node = Several(field_name="node_name", label=_("Node"))
+    told = Flag(field_name="told", label=_("An exporter tells of its node"))
+    phase = Several(field_name="phase", label=_("Phase"))
+    reason = Several(field_name="reason", label=_("Reason"))
+    owner = Several(field_name="owner_name", label=_("Owner"))
+    owner_kind = Several(field_name="owner_kind", label=_("Kind of owner"))
+    scheduler = Several(field_name="scheduler", label=_("Scheduler"))
+    qos = Several(field_name="qos", label=_("QoS class"))
+    after = Moment(field_name="created", lookup_expr="gte", label=_("Made after"))
+    before = Moment(field_name="created", lookup_expr="lt", label=_("Made before"))
+
+    class Meta:
+        model = Pod
+        fields: list[str] = []
+
+    def search(self, found: QuerySet[Pod], _name: str, value: str) -> QuerySet[Pod]:
+        return found.filter(Q(name__icontains=value) | Q(owner_name__icontains=value) | Q(uid__iexact=value))
+
+
+class ClusterEventFilter(df.FilterSet):
+    """Events of a cluster."""
+
+    kind = Several(field_name="kind", label=_("Kind of object"))
+    namespace = Several(field_name="namespace", label=_("Namespace"))
+    object = Several(field_name="name", label=_("Object"))
+    object_uid = Several(field_name="object_uid", label=_("Uid of the object"))
+    reason = Several(field_name="reason", label=_("Reason"))
+    warning = Flag(field_name="warning", label=_("Is a warning"))
+    after = Moment(field_name="last", lookup_expr="gte", label=_("After"))
+    before = Moment(field_name="last", lookup_expr="lt", label=_("Before"))
+
+    class Meta:
+        model = ClusterEvent
+        fields: list[str] = []

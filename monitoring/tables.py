@@ -75,3 +75,23 @@ class ContainerTable(tables.Table):
     class Meta:
         template_name = "numa/table.html"
         order_by = "-cost"
+
+
+class PodTable(tables.Table):
+    """A row for each pod that the API server has."""
+
+    row_template: ClassVar[str] = "numa/rows/pod.html"
+
+    name = Sorted("name", _("Pod"))
+    namespace = Sorted("namespace", _("Namespace"))
+    node = Sorted("node_name", _("Node"))
+    placement = tables.Column(verbose_name=_("Placement"), orderable=False, empty_values=())
+    phase = Sorted("phase", _("Phase"))
+    owner = Sorted("owner_name", _("Owner"))
+    cpu = Sorted("cpu_request", _("Requested CPUs"), number=True)
+    memory = Sorted("memory_request", _("Requested memory"), number=True)
+    created = Sorted("created", _("Age"), number=True)
+
+    class Meta:
+        template_name = "numa/table.html"
+        order_by = "name"

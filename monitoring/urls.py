@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from monitoring.views import failures, history, lists, node, overview, planner, search
+from monitoring.views import failures, history, kubernetes, lists, node, overview, planner, search
 
 NODE = "c/<slug:cluster>/nodes/<str:node>/"
 
@@ -28,6 +28,9 @@ urlpatterns = [
         name="failures_export",
     ),
     path("c/<slug:cluster>/failures/<int:line>/planner/", failures.AskPlanner.as_view(), name="ask_planner"),
+    path("c/<slug:cluster>/pods/", kubernetes.Pods.as_view(), name="pods"),
+    path("c/<slug:cluster>/pods/pods.<str:form>", kubernetes.PodExport.as_view(), name="pods_export"),
+    path("c/<slug:cluster>/connection/", kubernetes.ConnectionPage.as_view(), name="connection"),
     path("c/<slug:cluster>/planner/", planner.Planner.as_view(), name="planner"),
     path(NODE, node.NodePage.as_view(), name="node"),
     path(f"{NODE}drawing.json", node.Drawing.as_view(), name="drawing"),

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from policies import audit
 
-HIDDEN_FIELDS = ("password", "hash", "secret", "token", "bearer", "key")
+HIDDEN_FIELDS = ("kubeconfig", "password", "hash", "secret", "token", "bearer", "key")
 HIDDEN = "(hidden)"
 
 

@@ -41,7 +41,16 @@ AUTHENTICATION = {
     },
 }
 TAGS = ("endpoints", "nodes", "containers", "clusters")
-PARTIAL = {"AuditRow", "ContainerRow", "EndpointRow", "EventRow", "FailureRow", "NodeRow"}
+PARTIAL = {
+    "AuditRow",
+    "ContainerRow",
+    "EndpointRow",
+    "EventRow",
+    "FailureRow",
+    "NodeRow",
+    "PodRow",
+    "ClusterEventRow",
+}
 """Rows of which `fields` may choose some."""
 
 

@@ -15,10 +15,10 @@ from rest_framework.request import Request
 from monitoring import filters, hot, selectors
 from monitoring.api import base, lists, rows, shapes
 from monitoring.api.explicit import explicit
-from monitoring.figures import sentences, survival
+from monitoring.figures import sentences, survival, unheard
 from monitoring.figures.why import Why
 from monitoring.models import Cluster, Endpoint, Node
-from monitoring.selectors import NodeState
+from monitoring.selectors import NeverHeardError, NodeState
 from numacore.diagnosis import Reason
 from numacore.report import ContainerReport
 
@@ -35,8 +35,19 @@ class NodeView(base.ApiView):
 
 
 def state_of(cluster: str, node: str) -> NodeState:
+    """Raises NotFound, for a node that no exporter ever told of with the remedy."""
+    try:
+        return told(cluster, node)
+    except NeverHeardError as found:
+        raise NotFound(unheard.brief(found.node.name)) from None
+
+
+def told(cluster: str, node: str) -> NodeState:
+    """Raises NotFound, NeverHeardError."""
     try:
         return selectors.node_state(base.cluster_of(cluster), node, timezone.now())
+    except NeverHeardError:
+        raise
     except Node.DoesNotExist:
         raise unknown(cluster, node) from None
 
@@ -91,16 +102,23 @@ def why(reason: Reason) -> Why:
 
 
 class NodeReport(NodeView):
-    """Everything that is known of a node"""
+    """Everything that is known of a node
+
+    Of a node that the API server has and no exporter ever told of, that is its row, with null for the rest and the remedy in `data`.
+    """
 
     answers = {"GET": shapes.NodeDetail}
 
+    def get(self, request: Request, cluster: str, node: str) -> HttpResponse:
+        try:
+            state = told(cluster, node)
+        except NeverHeardError as found:
+            return base.respond(request, explicit(never_heard(found.node)))
+        return base.respond(request, explicit(self.answer(state)), version_of(state))
+
     def answer(self, state: NodeState) -> Any:
-        seen = rows.moment(timezone.now(), [state.node.cluster_id])
-        found = selectors.nodes(state.node.cluster).filter(pk=state.node.pk)
-        row = rows.NODES.rows(found.values_list(*rows.NODES.expressions()), seen)
         return {
-            "node": row[0] if row else None,
+            "node": row_of(state.node),
             "data": live(state),
             "report": state.report,
             "attributes": state.facts.attributes,
@@ -109,6 +127,35 @@ class NodeReport(NodeView):
             "problems": state.problems,
             "boot_id": state.node.boot_id or None,
         }
+
+
+def row_of(node: Node) -> rows.Row | None:
+    """The node as lists have it; None = it went meanwhile."""
+    seen = rows.moment(timezone.now(), [node.cluster_id])
+    found = selectors.nodes(node.cluster).filter(pk=node.pk)
+    row = rows.NODES.rows(found.values_list(*rows.NODES.expressions()), seen)
+    return row[0] if row else None
+
+
+def never_heard(node: Node) -> dict[str, Any]:
+    """What is known of a node without its exporter."""
+    said = sentences.cause("never-heard", "")
+    return {
+        "node": row_of(node),
+        "data": shapes.Live(
+            live=False,
+            taken=None,
+            age=None,
+            stale=True,
+            cause="never-heard",
+            cause_text=said.text,
+            remedy=unheard.brief(node.name),
+            sections={},
+        ),
+        **dict.fromkeys(("report", "attributes", "exporter", "endpoint")),
+        "problems": [],
+        "boot_id": node.boot_id or None,
+    }
 
 
 def endpoint(of: Endpoint | None) -> rows.Row | None:

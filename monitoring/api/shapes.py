@@ -218,12 +218,12 @@ class SectionAge(msgspec.Struct):
 
 
 class NodeDetail(msgspec.Struct):
-    """Everything that is known of one node."""
+    """Everything that is known of one node. `report` and `attributes` null = no exporter ever told of it."""
 
     node: NodeRow
     data: Live
-    report: NodeReport
-    attributes: Attributes
+    report: NodeReport | None
+    attributes: Attributes | None
     exporter: Exporter | None
     endpoint: EndpointRow | None
     problems: list[Problem]

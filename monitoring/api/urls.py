@@ -3,7 +3,18 @@
 from django.urls import URLPattern, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from monitoring.api import changes, cluster, document, failures, lists, node, plans, root, timeline
+from monitoring.api import (
+    changes,
+    cluster,
+    document,
+    failures,
+    kubernetes,
+    lists,
+    node,
+    plans,
+    root,
+    timeline,
+)
 
 app_name = "api"
 DOCS = SpectacularSwaggerSplitView.as_view(url_name="api:schema", template_name="monitoring/api.html")
@@ -28,6 +39,9 @@ def patterns(record: changes.Record) -> list[URLPattern]:
         path(f"{in_cluster}endpoints/", changes.Endpoints.as_view(record=record), name="cluster-endpoints"),
         path(f"{in_cluster}failures/", failures.Failures.as_view(), name="cluster-failures"),
         path(f"{in_cluster}failures/starting/", failures.StartingPods.as_view(), name="cluster-starting"),
+        path(f"{in_cluster}pods/", kubernetes.Pods.as_view(), name="cluster-pods"),
+        path(f"{in_cluster}events/", kubernetes.ClusterEvents.as_view(), name="cluster-events"),
+        path(f"{in_cluster}connection/", kubernetes.Connection.as_view(), name="cluster-connection"),
         path(f"{in_cluster}plan/", plans.Plan.as_view(), name="cluster-plan"),
         path(f"{in_cluster}lint/", plans.Lint.as_view(), name="cluster-lint"),
         path(of_node, node.NodeReport.as_view(), name="node"),
@@ -37,6 +51,9 @@ def patterns(record: changes.Record) -> list[URLPattern]:
         path(f"{of_node}history/", timeline.NodeHistory.as_view(), name="node-history"),
         path(f"{of_node}kubelet/", node.NodeKubelet.as_view(), name="node-kubelet"),
         path(f"{of_node}events/", node.NodeEvents.as_view(), name="node-events"),
+        path(f"{of_node}cluster-events/", kubernetes.NodeClusterEvents.as_view(), name="node-cluster-events"),
+        path(f"{of_node}kubernetes/", kubernetes.KubernetesNode.as_view(), name="node-kubernetes"),
+        path(f"{of_node}sources/", kubernetes.Sources.as_view(), name="node-sources"),
         path(f"{of_node}document/", node.NodeDocument.as_view(), name="node-document"),
         path("plan/", plans.AnyPlan.as_view(), name="plan"),
         path("lint/", plans.AnyLint.as_view(), name="lint"),

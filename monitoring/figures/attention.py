@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from monitoring.figures import sentences
+from monitoring.figures import connecting, saidby, sentences
 
 
 class Note(Protocol):
@@ -51,6 +51,7 @@ class Told(NamedTuple):
     tab: str
     page: str = ""
     """Name of the page of this cluster that shows more, where it is not a node's."""
+    query: str = ""
 
 
 class Health(NamedTuple):
@@ -102,6 +103,31 @@ NOTES: dict[str, tuple[Promise, Promise, str]] = {
         ),
         "topology",
     ),
+    "kubernetes-failing": (
+        gettext_lazy("The API server of this cluster does not answer"),
+        gettext_lazy("%(cause)s"),
+        "",
+    ),
+    "rights-missing": (
+        gettext_lazy("numaweb lacks rights in this cluster"),
+        gettext_lazy("Missing: %(rights)s. The page of the connection tells which page lacks what."),
+        "",
+    ),
+    "watch-waiting": (
+        gettext_lazy("Some objects of this cluster cannot be followed"),
+        gettext_lazy("They are: %(resources)s. The page of the connection names the cause."),
+        "",
+    ),
+    "pods-untold": (
+        gettext_lazy("Running pods that no exporter tells of: %(pods)s"),
+        gettext_lazy("Their placement is unknown, because no numa-exporter answers on their nodes."),
+        "",
+    ),
+    "sources-contradict": (
+        gettext_lazy("Sources contradict each other about the %(fact)s"),
+        gettext_lazy("The exporter says %(exporter)s, %(source)s says %(other)s. The exporter is believed."),
+        "sources",
+    ),
     "policy-contradiction": (
         gettext_lazy("The kubelet is asked for one policy and runs another"),
         gettext_lazy(
@@ -125,11 +151,21 @@ NOTES: dict[str, tuple[Promise, Promise, str]] = {
         "",
     ),
 }
-PAGES = {"admission-refused": "failures", "not-starting": "starting"}
+PAGES = {
+    "admission-refused": "failures",
+    "not-starting": "starting",
+    "kubernetes-failing": "connection",
+    "rights-missing": "connection",
+    "watch-waiting": "connection",
+    "pods-untold": "pods",
+}
 """The page that shows more of what is no node's alone."""
+UNTOLD = "told=false&phase=Running"
+"""The filter of the pods' page that shows those that `pods-untold` counts."""
 PARTS: dict[str, Promise] = {
     "exporter": gettext_lazy("numa-exporter"),
     "collector": gettext_lazy("Collection"),
+    "kubernetes": gettext_lazy("Kubernetes"),
     "prometheus": gettext_lazy("Prometheus"),
     "database": gettext_lazy("Database"),
     "redis": gettext_lazy("Redis"),
@@ -166,17 +202,25 @@ def plain(note: Note) -> Told:
     if note.code not in NOTES:
         return Told(note.level, note.code, "", note.node, note.container_id, "topology")
     text, detail, tab = NOTES[note.code]
-    words = sentences.filled(detail, note.values)
+    values = spoken(note.values)
+    words = sentences.filled(detail, values)
     remedy = sentences.remedy(str(note.values.get("remedy", "")))
     return Told(
         note.level,
-        sentences.filled(text, note.values),
+        sentences.filled(text, values),
         f"{words} {remedy}".strip(),
         note.node,
         "",
         tab,
         PAGES.get(note.code, ""),
+        UNTOLD if note.code == "pods-untold" else "",
     )
+
+
+def spoken(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Names of facts and sources as people know them."""
+    names = {"fact": saidby.FACTS, "source": saidby.SOURCES}
+    return {key: names[key].get(value, value) if key in names else value for key, value in values.items()}
 
 
 def components(parts: Iterable[Part]) -> list[Health]:
@@ -187,6 +231,8 @@ def components(parts: Iterable[Part]) -> list[Health]:
 
 
 def health(part: Part) -> str:
+    if part.name == "kubernetes":
+        return connecting.component(part.state, part.values, part.cause)
     if part.state == "absent":
         return str(ABSENT.get(part.name, ""))
     if part.name == "exporter":

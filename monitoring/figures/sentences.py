@@ -224,6 +224,29 @@ REMEDIES: dict[str, Promise] = {
         "Give the exporter's pod the name of its node: NODE_NAME from the field spec.nodeName."
     ),
     "see-exporter-log": gettext_lazy("Look at the exporter's log on that node."),
+    "check-api-server-runs": gettext_lazy(
+        "Check that the API server runs and that numaweb reaches it: its address, firewalls and network policies. It is tried again by itself."
+    ),
+    "check-api-server-network": gettext_lazy(
+        "Connections to the API server break off: look at load balancers and firewalls between. It is tried again by itself."
+    ),
+    "renew-credentials": gettext_lazy(
+        "Enter a new token or kubeconfig for this cluster in the administration; tokens of ServiceAccounts end."
+    ),
+    "enter-credentials": gettext_lazy(
+        "Enter the kubeconfig or token again in the administration, or give the secret key that it was encrypted with in NUMAWEB_SECRET_KEY_FALLBACKS."
+    ),
+    "grant-right": gettext_lazy(
+        "Give the ServiceAccount of numaweb this right; watcher.yaml of the chart has the whole role."
+    ),
+    "check-api-server-ca": gettext_lazy(
+        "Check the certificate of the API server, the certificate authority that was given for it, and the name in its address."
+    ),
+    "check-api-server-address": gettext_lazy(
+        "Check the address: what answers there is no API server, or a proxy stands before it."
+    ),
+    "wait": gettext_lazy("Nothing is to be done: it is tried again by itself."),
+    "see-api-server-log": gettext_lazy("Look at the API server's log; it is tried again by itself."),
     "report-defect": gettext_lazy(
         "This is a defect of numaweb: please report it, with this cause and the collector's log."
     ),
@@ -238,7 +261,7 @@ def cause(code: str, text: str) -> Said:
 
 
 def remedy(code: str) -> str:
-    """What to do about an exporter that fails."""
+    """What to do about an exporter or an API server that fails."""
     return str(REMEDIES.get(code, ""))
 
 

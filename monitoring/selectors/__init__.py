@@ -7,7 +7,7 @@ from monitoring.selectors.attention import Attention
 from monitoring.selectors.clusters import ClusterSummary, cluster, cluster_ids, clusters
 from monitoring.selectors.configuration import settings
 from monitoring.selectors.inventory import Hit, containers, events, namespaces, node_ids, nodes, search
-from monitoring.selectors.nodestate import NodeState, SectionState, node_state
+from monitoring.selectors.nodestate import NeverHeardError, NodeState, SectionState, node_state
 from monitoring.selectors.ordering import field_of, order, stretch
 from monitoring.selectors.overview import Component, Overview, Tile, Totals, overview
 from monitoring.selectors.timeline import Series, histories, history
@@ -17,6 +17,7 @@ __all__ = [
     "ClusterSummary",
     "Component",
     "Hit",
+    "NeverHeardError",
     "NodeState",
     "Overview",
     "SectionState",

@@ -9,7 +9,7 @@ import msgspec
 from django.db.models import F, Q
 
 from monitoring.models import Cluster, Container, Endpoint
-from monitoring.selectors import failures, inventory
+from monitoring.selectors import failures, inventory, kubernetes
 
 MOST = 50
 """Of each kind of attention; the totals tell how many there are."""
@@ -111,6 +111,36 @@ def stale(tiles: Iterable[Silent]) -> list[Attention]:
 
 def unheard(names: Sequence[str]) -> list[Attention]:
     return [Attention("warning", "node-unheard", {}, name) for name in names[:MOST]]
+
+
+def contradicted(cluster: Cluster) -> list[Attention]:
+    return [
+        Attention(
+            "warning",
+            "sources-contradict",
+            {"fact": each.fact, "exporter": each.exporter, "source": each.source, "other": each.other},
+            each.node,
+        )
+        for each in kubernetes.contradictions(cluster, MOST)
+    ]
+
+
+def connection(found: kubernetes.Reached, untold: int) -> list[Attention]:
+    """What of the connection to the cluster needs a look, and how many running pods nobody tells the placement of."""
+    entries = []
+    if found.state == "failing" and found.connection is not None:
+        values = {"cause": found.connection.error, "remedy": found.connection.remedy}
+        entries.append(Attention("danger", "kubernetes-failing", values))
+    if found.state == "partial" and found.connection is not None:
+        rights = ", ".join(map(kubernetes.right_of, found.connection.missing))
+        waiting = ", ".join(each.resource for each in found.watches if each.state == "waiting")
+        if rights:
+            entries.append(Attention("warning", "rights-missing", {"rights": rights}))
+        if waiting:
+            entries.append(Attention("warning", "watch-waiting", {"resources": waiting}))
+    if untold:
+        entries.append(Attention("warning", "pods-untold", {"pods": untold}))
+    return entries
 
 
 def of_nodes(rows: list[dict[str, Any]]) -> list[Attention]:

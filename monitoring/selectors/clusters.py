@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 import msgspec
-from django.db.models import Count
+from django.db.models import BooleanField, Case, Count, Value, When
 
-from monitoring.models import Cluster, Endpoint, Node
+from monitoring.models import Cluster, Connection, Endpoint, Node
 
 
 class ClusterSummary(msgspec.Struct, frozen=True):
@@ -14,6 +14,8 @@ class ClusterSummary(msgspec.Struct, frozen=True):
     cluster: Cluster
     nodes: int
     endpoints: int
+    failing: bool = False
+    """Its API server is to be watched and does not answer."""
 
 
 def clusters() -> list[ClusterSummary]:
@@ -23,9 +25,16 @@ def clusters() -> list[ClusterSummary]:
     nodes = dict(current.values_list("cluster").annotate(Count("pk")))
     endpoints = dict(Endpoint.objects.order_by().values_list("cluster").annotate(Count("pk")))
     return [
-        ClusterSummary(each, nodes.get(each.pk, 0), endpoints.get(each.pk, 0))
-        for each in Cluster.objects.all()
+        ClusterSummary(each, nodes.get(each.pk, 0), endpoints.get(each.pk, 0), each.failing)
+        for each in Cluster.objects.annotate(failing=_FAILING)
     ]
+
+
+_FAILING = Case(
+    When(connection__enabled=True, connection__state=Connection.State.FAILING, then=Value(True)),
+    default=Value(False),
+    output_field=BooleanField(),
+)
 
 
 def cluster(slug: str) -> Cluster:

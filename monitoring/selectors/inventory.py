@@ -35,9 +35,9 @@ def nodes(cluster: Cluster | None = None) -> QuerySet[Node]:
 
 
 def node_ids(wanted: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
-    """The ids of current nodes by their cluster's slug and their name, in one query; perhaps of others too."""
+    """The ids of current nodes that an exporter told of, by their cluster's slug and their name, in one query; perhaps of others too."""
     slugs, names = zip(*wanted, strict=True) if wanted else ((), ())
-    found = Node.objects.filter(gone_at=None, cluster__slug__in=slugs, name__in=names)
+    found = Node.objects.filter(gone_at=None, topology__isnull=False, cluster__slug__in=slugs, name__in=names)
     rows = found.values_list("cluster__slug", "name", "pk")
     return {(slug, name): number for slug, name, number in rows}
 

@@ -65,7 +65,9 @@ class NeverHeardError(Node.DoesNotExist):
 
 def node_state(cluster: Cluster, name: str, now: datetime) -> NodeState:
     """The current node of that name. Raises Node.DoesNotExist, NeverHeardError."""
-    node = Node.objects.select_related("topology", "cluster").get(cluster=cluster, name=name, gone_at=None)
+    node = Node.objects.select_related("topology", "cluster", "kubernetes").get(
+        cluster=cluster, name=name, gone_at=None
+    )
     if node.topology is None:
         raise NeverHeardError(node)
     endpoint = Endpoint.objects.filter(node=node, conflict="").order_by("-enabled", "-last_ok").first()

@@ -12,7 +12,7 @@ from django.db.models import Count, F, Q, Sum
 
 from monitoring import hot
 from monitoring.models import Cluster, Container, Endpoint, Node
-from monitoring.selectors import attention, configuration, failures, inventory
+from monitoring.selectors import attention, configuration, failures, inventory, kubernetes
 from monitoring.selectors.attention import Attention
 
 WORST = 10
@@ -44,7 +44,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 class Component(msgspec.Struct, frozen=True):
     """A part of the service. State absent = not configured, which is no fault."""
 
-    name: Literal["exporter", "collector", "prometheus", "database", "redis"]
+    name: Literal["exporter", "collector", "kubernetes", "prometheus", "database", "redis"]
     state: Literal["ok", "failing", "absent"]
     values: dict[str, Any] = {}
     cause: str = ""
@@ -75,6 +75,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     attention: list[Attention]
     attention_total: int
     refusals: failures.Recent
+    untold: int
+    """Running pods that no exporter tells of."""
     components: list[Component]
     tiles: list[Tile]
     planes: hot.Planes
@@ -87,13 +89,16 @@ def overview(cluster: Cluster, now: datetime) -> Overview:
     tiles = [_tile(row, heard.get(row["pk"]), now.timestamp()) for row in rows if row["slot"] is not None]
     unheard = [row["name"] for row in rows if row["slot"] is None]
     refusals = failures.recent(cluster, now)
+    reached, untold = kubernetes.reached(cluster), kubernetes.untold(cluster, now)
     found = [
         *attention.refusals(refusals),
         *attention.crossing(cluster),
+        *attention.connection(reached, untold),
         *attention.endpoints(cluster),
         *attention.stale(tiles),
         *attention.unheard(unheard),
         *attention.of_nodes(rows),
+        *attention.contradicted(cluster),
         *attention.service(counts, failure),
     ]
     total = len(found) + sum(row["crossing"] or 0 for row in rows) - attention.shown(found)
@@ -107,7 +112,8 @@ def overview(cluster: Cluster, now: datetime) -> Overview:
         attention=found,
         attention_total=total,
         refusals=refusals,
-        components=_components(cluster, tiles, notes, failure),
+        untold=untold,
+        components=_components(cluster, tiles, reached, notes, failure),
         tiles=tiles,
         planes=planes,
     )
@@ -212,7 +218,11 @@ def _policies(rows: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def _components(
-    cluster: Cluster, tiles: list[Tile], notes: dict[str, hot.Note], failure: str
+    cluster: Cluster,
+    tiles: list[Tile],
+    reached: kubernetes.Reached,
+    notes: dict[str, hot.Note],
+    failure: str,
 ) -> list[Component]:
     listening = Endpoint.objects.filter(cluster=cluster, enabled=True).aggregate(
         total=Count("pk"), ok=Count("pk", filter=Q(state=Endpoint.State.OK, conflict=""))
@@ -231,6 +241,7 @@ def _components(
             {"ok": listening["ok"], "total": listening["total"]},
         ),
         Component("collector", _collector(tiles)),
+        _kubernetes(reached),
         _prometheus(notes.get("prometheus")),
         Component("database", "ok", {"kind": connection.vendor}),
         Component("redis", redis, cause=failure),
@@ -241,6 +252,17 @@ def _collector(tiles: list[Tile]) -> Literal["ok", "failing", "absent"]:
     if not tiles:
         return "absent"
     return "ok" if any(tile.state == "ok" for tile in tiles) else "failing"
+
+
+def _kubernetes(found: kubernetes.Reached) -> Component:
+    connection = found.connection
+    if connection is None or found.state in ("off", "new"):
+        return Component("kubernetes", "absent", {"code": found.state})
+    values: dict[str, Any] = {"code": found.state, "version": connection.version, "remedy": connection.remedy}
+    if found.state == "ok":
+        return Component("kubernetes", "ok", values)
+    values["missing"] = len(connection.missing)
+    return Component("kubernetes", "failing", values, connection.error)
 
 
 def _prometheus(note: hot.Note | None) -> Component:

@@ -147,6 +147,7 @@ NAMES: dict[str, Callable[[Value, Value], bool] | None] = {
     "cpu_allocatable": None,
     "cpu_available": None,
     "memory_capacity": None,
+    "memory_allocatable": None,
     "memory_available": None,
     "distances": _same_distances,
     "kubelet_version": _same,

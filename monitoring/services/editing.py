@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Model
 
 from monitoring import hot
-from monitoring.models import Cluster, Endpoint, Node
+from monitoring.kube.kubeconfig import AccessError
+from monitoring.models import Cluster, Connection, Endpoint, Node
+from monitoring.selectors import reaching
 from monitoring.sources import address as addresses
 from monitoring.sources.failures import SourceError
 
@@ -26,6 +29,30 @@ def address(text: str, use: addresses.Use = "exporter", allowed: frozenset[str] 
     if addresses.is_literal(host) and (reason := addresses.forbidden(host, use, allowed)):
         raise ValidationError(reason)
     return text
+
+
+def is_authority(pem: str) -> bool:
+    """Whether a text is certificates in PEM form."""
+    try:
+        ssl.create_default_context(cadata=pem)
+    except (ssl.SSLError, ValueError):
+        return False
+    return True
+
+
+def fault_of(connection: Connection) -> tuple[str, str]:
+    """Why an API server cannot even be asked this way: the field of the form and what is wrong; ("", "") = it can."""
+    try:
+        reaching.access_of(connection)
+    except AccessError as error:
+        by_source = {
+            Connection.Source.KUBECONFIG: "kubeconfig",
+            Connection.Source.TOKEN: error.field,
+            Connection.Source.FILE: "source",
+        }
+        field = by_source.get(Connection.Source(connection.source), "source")
+        return field, error.text if field == error.field else str(error)
+    return "", ""
 
 
 def save_cluster(cluster: Cluster, values: dict[str, Any]) -> Cluster:

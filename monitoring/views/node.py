@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 import yaml
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -18,11 +18,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from monitoring import forms, selectors
-from monitoring.figures import charts, drawing, headlines, kubelet, sentences, survival
+from monitoring.figures import charts, drawing, headlines, kubelet, saidby, sentences, survival, unheard
 from monitoring.models import Node
-from monitoring.selectors import NodeState
+from monitoring.selectors import NeverHeardError, NodeState, kubernetes, sources
 from monitoring.views import misread
 from monitoring.views.base import ClusterPage, ClusterView, Crumb
+from monitoring.views.unheard import UnheardPage, in_kubernetes
 from numacore import topology
 from numacore.report import ContainerReport
 
@@ -32,6 +33,7 @@ TABS = {
     "containers": gettext_lazy("Container NUMA allocation"),
     "history": gettext_lazy("History"),
     "kubelet": gettext_lazy("Kubelet settings"),
+    "sources": gettext_lazy("Sources"),
     "events": gettext_lazy("Events"),
     "document": gettext_lazy("Document"),
 }
@@ -44,6 +46,8 @@ LONGEST = 253
 KEPT = ("container", "cpu", "refresh")
 """Parameters of the address that choosing a time range leaves alone."""
 EVENTS_PER_PAGE = 50
+EVENTS_OF_POD = 5
+"""Of one pod, beside its containers."""
 KINDS = ("exclusive", "narrowed", "floating", None)
 ORDERS: dict[str, Callable[[ContainerReport], tuple[Any, ...]]] = {
     "cost": lambda each: (each.cost is None, -(each.cost or 0)),
@@ -60,11 +64,24 @@ def missing(name: str) -> str:
 class NodeView(ClusterView):
     """Whatever answers about one node."""
 
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            return super().dispatch(request, *args, **kwargs)
+        except NeverHeardError as found:
+            return self.unheard(found.node)
+
+    def unheard(self, node: Node) -> HttpResponseBase:
+        """The answer about a node that no exporter ever told of."""
+        raise Http404(unheard.brief(node.name))
+
     @cached_property
     def state(self) -> NodeState:
+        """Raises NeverHeardError, Http404."""
         name = self.kwargs["node"]
         try:
             return selectors.node_state(self.cluster, name, timezone.now())
+        except NeverHeardError:
+            raise
         except Node.DoesNotExist:
             raise Http404(missing(name)) from None
 
@@ -83,6 +100,9 @@ class NodePage(NodeView, ClusterPage):
     """The page: a sentence that answers, then tabs."""
 
     template_name = "monitoring/node.html"
+
+    def unheard(self, node: Node) -> HttpResponseBase:
+        return UnheardPage.as_view(node=node)(self.request, **self.kwargs)
 
     @property
     def tab(self) -> str:
@@ -125,18 +145,26 @@ class NodePage(NodeView, ClusterPage):
             remedy=sentences.remedy(state.remedy),
             tab=self.tab,
             tab_template=f"monitoring/node/{self.tab}.html",
-            tabs=TABS.items(),
+            tabs=self.tabs(),
             drawing=self.drawn() if self.tab in DRAWN else None,
             **{"misread": self.misread, **self.of_tab()},
             **{**kwargs, "node": state.node},
         ) | {"title": state.node.name}
 
+    def tabs(self) -> list[tuple[str, Any]]:
+        """Only a node that an API server has is told of by several."""
+        several = hasattr(self.state.node, "kubernetes") or self.tab == "sources"
+        return [(key, label) for key, label in TABS.items() if key != "sources" or several]
+
     def of_tab(self) -> dict[str, Any]:
         """What only one tab needs."""
         if self.tab == "containers":
             wrong = misread.choice("order", self.request.GET.get("order"), ORDERS, self.order)
+            found = self.containers()
+            uids = {each.container.pod_uid for each in found if each.container.pod_uid}
             return {
-                "containers": self.containers(),
+                "containers": found,
+                "pod_events": kubernetes.events_of_pods(self.cluster, uids, EVENTS_OF_POD),
                 "order": self.order,
                 "find": self.find,
                 "misread": self.misread + wrong,
@@ -151,13 +179,32 @@ class NodePage(NodeView, ClusterPage):
             }
         if self.tab == "events":
             asked = self.request.GET.get("page")
-            page = Paginator(selectors.events(self.state.node), EVENTS_PER_PAGE).get_page(asked)
-            return {"events": page, "misread": self.misread + misread.page(asked, page)}
+            page = Paginator(kubernetes.Story(self.state.node), EVENTS_PER_PAGE).get_page(asked)
+            return {
+                "events": page,
+                "lacking": kubernetes.lacking(self.cluster, "events"),
+                "misread": self.misread + misread.page(asked, page),
+            }
+        if self.tab == "sources":
+            return self.sources()
         if self.tab == "history":
             return self.history()
         if self.tab == "document":
             return {"document": text(self.state, self.form), "form": self.form}
         return {}
+
+    def sources(self) -> dict[str, Any]:
+        state = self.state
+        known, report = (state.facts, state.report) if state.live else (None, None)
+        said = sources.voices(state.node, known, report, state.age, timezone.now())
+        facts = sources.facts_of(said)
+        return {
+            "columns": saidby.columns(said),
+            "rows": saidby.rows(facts, said),
+            "contradictions": sum(1 for each in facts if each.contradicted),
+            "lacking": kubernetes.lacking(self.cluster, "sources", "nodes"),
+            **in_kubernetes(getattr(state.node, "kubernetes", None)),
+        }
 
     def history(self) -> dict[str, Any]:
         form = forms.SpanForm(self.request.GET, timezone.now())

@@ -6,8 +6,9 @@ import pytest
 from django.test import Client
 
 from monitoring import urls
+from monitoring.api import kubernetes as told
 from monitoring.api import rows
-from monitoring.views import lists, node
+from monitoring.views import kubernetes, lists, node
 from tests.monitoring.api.conftest import LAB, ROOT, Get
 from tests.monitoring.api.inventory import Lab
 
@@ -22,6 +23,13 @@ PAGES = {
     "nodes_export": [f"{LAB}nodes/"],
     "containers": [f"{LAB}containers/"],
     "containers_export": [f"{LAB}containers/"],
+    "failures": [f"{LAB}failures/"],
+    "failures_export": [f"{LAB}failures/"],
+    "starting": [f"{LAB}failures/starting/"],
+    "ask_planner": [f"{LAB}failures/"],
+    "pods": [f"{LAB}pods/"],
+    "pods_export": [f"{LAB}pods/"],
+    "connection": [f"{LAB}connection/"],
     "node": [NODE],
     "drawing": [NODE, f"{NODE}topology/", f"{NODE}containers/"],
     "history": [f"{NODE}history/"],
@@ -35,10 +43,11 @@ TABS = {
     "containers": [f"{NODE}containers/"],
     "history": [f"{NODE}history/"],
     "kubelet": [f"{NODE}kubelet/"],
-    "events": [f"{NODE}events/", NODE],
+    "sources": [f"{NODE}sources/"],
+    "events": [f"{NODE}events/", f"{NODE}cluster-events/", NODE],
     "document": [f"{NODE}document/"],
 }
-RENAMED = {"node__name": "node", "container_id": "id"}
+RENAMED = {"node__name": "node", "container_id": "id", "node_name": "node", "owner_name": "owner"}
 
 
 def test_each_page_and_tab_has_its_addresses() -> None:
@@ -63,3 +72,4 @@ def test_the_address_answers_to_a_question(as_viewer: Client, lab: Lab, address:
 def test_each_exported_column_is_a_field() -> None:
     assert set(lists.NODE_COLUMNS) <= set(rows.NODES.names())
     assert {RENAMED.get(name, name) for name in lists.CONTAINER_COLUMNS} <= set(rows.CONTAINERS.names())
+    assert {RENAMED.get(name, name) for name in kubernetes.POD_COLUMNS} <= set(told.PODS.names())

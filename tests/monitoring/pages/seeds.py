@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from monitoring import hot
 from monitoring.hot import Cells, HotNode
-from monitoring.models import Cluster, Container, Endpoint, Node, Topology
+from monitoring.models import Cluster, Container, Endpoint, KubernetesNode, Node, Topology
 from numacore import report, wire
 from numacore.facts import Facts
 from numacore.report import ContainerReport, NodeReport
@@ -188,3 +188,45 @@ def cells(row: Node, of: NodeReport, heard: float) -> Cells:
 def now() -> float:
     """This moment, as the hot store counts."""
     return time.time()
+
+
+def unheard(of: Cluster, name: str, **known: object) -> Node:
+    """A node that the API server has and no exporter ever told of."""
+    row = Node.objects.create(cluster=of, name=name, uid=f"uid-{name}", first_seen=timezone.now())
+    in_kubernetes(row, **known)
+    return row
+
+
+def in_kubernetes(row: Node, **known: object) -> KubernetesNode:
+    """What the API server says of a node."""
+    told: dict[str, object] = {
+        "created": timezone.now(),
+        "labels": {"kubernetes.io/hostname": row.name, "pool": "gold"},
+        "capacity": {"cpu": "64", "memory": "263927444Ki"},
+        "allocatable": {"cpu": "63500m", "memory": "260000000Ki"},
+        "conditions": [
+            {
+                "type": "Ready",
+                "status": "True",
+                "reason": "KubeletReady",
+                "message": "kubelet is posting ready status",
+                "since": "2026-11-01T08:00:00+00:00",
+            },
+            {
+                "type": "MemoryPressure",
+                "status": "True",
+                "reason": "KubeletHasInsufficientMemory",
+                "message": "",
+                "since": "2026-11-30T08:00:00+00:00",
+            },
+        ],
+        "ready": True,
+        "kubelet_version": "v1.37.2",
+        "runtime_version": "containerd://2.1.4",
+        "kernel_version": "6.6.0",
+        "os_image": "openEuler 24.03",
+        "architecture": "arm64",
+        "address": "10.0.0.9",
+        "updated": timezone.now(),
+    }
+    return KubernetesNode.objects.create(node=row, **{**told, **known})
