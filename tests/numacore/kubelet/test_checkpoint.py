@@ -297,6 +297,13 @@ def test_a_damaged_memory_state_stops_the_kubelet_in_its_words(damage: dict[str,
     )
 
 
+def test_before_1_37_the_text_in_data_does_not_count() -> None:
+    text = json.dumps(json.loads(node.state_files(left(37)).memory or "") | {"data": "nonsense"})
+    assert (
+        checkpoint.restore_memory(text, settings(minor=36)).assignments == left(37).state.memory.assignments
+    )
+
+
 def test_keys_are_read_without_regard_to_case() -> None:
     text = json.dumps({"PolicyName": "none", "defaultCPUSet": "4-6", "CHECKSUM": 354655845})
     assert checkpoint.read_cpu(text, kubelet(37)).default == 0b1110000

@@ -107,3 +107,46 @@ def test_which_of_two_wrong_sums_of_reserved_memory_is_named_is_open() -> None:
         'the total amount "4Mi" of type "hugepages-2Mi" is not equal to the value "0" determined by Node Allocatable feature',
         'the total amount "2Gi" of type "memory" is not equal to the value "1Gi" determined by Node Allocatable feature',
     ]
+
+
+def test_a_pod_that_asks_as_a_whole_needs_whole_cores_too() -> None:
+    now = running(
+        "best-effort",
+        "pod",
+        feature_gates=WHOLE_PODS,
+        cpu_manager_policy_options={options.FULL_PCPUS_ONLY: "true"},
+    )
+    odd, even = (
+        pod(number, container("c", "0", "0"), whole={"cpu": number, "memory": "1Gi"}) for number in "34"
+    )
+    assert node.admit(now, odd)[1].reason == errors.SMT_ALIGNMENT
+    assert node.admit(now, even)[1].admitted
+
+
+@pytest.mark.parametrize(
+    ("sidecar", "words"),
+    [
+        (("4", "64Mi"), "pod rejected, pod has shared init containers but no cpus available for them"),
+        (("1", "1Gi"), "pod rejected, pod has shared init containers but no memory available for them"),
+    ],
+)
+def test_an_init_container_that_shares_needs_something_left_to_share(
+    sidecar: tuple[str, str], words: str
+) -> None:
+    now = running("best-effort", "pod", feature_gates=WHOLE_PODS)
+    init = (container("s", *sidecar, sidecar=True), container("i", "0", "0"))
+    asked = pod("p", container("c", "0", "0"), init=init, whole={"cpu": "4", "memory": "1Gi"})
+    _, verdict = node.admit(now, asked)
+    assert (verdict.reason, verdict.message) == (errors.EMPTY_POD_SHARED_POOL, words)
+
+
+def test_a_request_that_changed_in_one_kind_of_memory_leaves_no_preference() -> None:
+    before = pod("p", container(memory="1Gi", hugepages_2Mi="2Mi"))
+    after = pod("p", container(memory="1Gi", hugepages_2Mi="4Mi"))
+    now, _ = node.admit(running("restricted"), before)
+    now = node.restart(now)
+    offered = [
+        [offer.resource for offer in node.admit(now, each)[1].alignments[0].offers]
+        for each in (before, after)
+    ]
+    assert offered == [["cpu", "hugepages-2Mi", "memory"], ["cpu"]]

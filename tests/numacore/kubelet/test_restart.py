@@ -144,6 +144,18 @@ def test_with_many_pods_in_overlapping_groups_not_every_order_is_gone_through() 
     assert survival(settings("best-effort"), machine(), files).chance
 
 
+def test_a_wrong_number_of_assignments_is_named() -> None:
+    before = running("best-effort")
+    memory = before.state.memory.copied()
+    memory.nodes[1] = msgspec.structs.replace(memory.nodes[1], assignments=3)
+    state = msgspec.structs.replace(before.state, memory=memory)
+    files = node.state_files(msgspec.structs.replace(before, state=state))
+    found = survival(settings("best-effort"), machine(), files)
+    assert [(each.node, each.field, each.state, each.expected) for each in found.differences] == [
+        (1, "numberOfAssignments", 3, 0)
+    ]
+
+
 def test_a_kubelet_whose_file_never_fits_has_no_chance() -> None:
     assert not survival(settings("best-effort"), drifted(4096), torn("wide"), ()).chance
 
