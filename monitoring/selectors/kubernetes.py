@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -60,17 +60,23 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 
 def contradictions(cluster: Cluster, most: int) -> list[Contradiction]:
-    """Where another source contradicts the exporter about one of the facts of COMPARED, by node."""
-    found = []
-    views = SourceView.objects.filter(node__cluster=cluster, node__gone_at=None).order_by(
-        "node__name", "source"
-    )
+    """Where another source contradicts the exporter about one of the facts of COMPARED, by node; one query."""
+    views = SourceView.objects.filter(node__cluster=cluster, node__gone_at=None)
+    said = {f"said_{fact}": KT(f"values__{fact}") for fact in COMPARED}
+    differing = Q()
     for fact in COMPARED:
-        named = views.annotate(said=KT(f"values__{fact}")).filter(said__isnull=False)
-        differing = named.exclude(**{f"node__{fact}": ""}).exclude(said=F(f"node__{fact}"))
-        rows = differing.values_list("node__name", "source", f"node__{fact}", "said")[:most]
-        found += [Contradiction(name, source, fact, own, said) for name, source, own, said in rows]
-    return found[:most]
+        other = Q(**{f"said_{fact}__isnull": False}) & ~Q(**{f"said_{fact}": F(f"node__{fact}")})
+        differing |= other & ~Q(**{f"node__{fact}": ""})
+    found = views.annotate(**said).filter(differing).order_by("node__name", "source")
+    columns = ("node__name", "source", *(f"node__{fact}" for fact in COMPARED), *said)
+    return [each for row in found.values(*columns)[:most] for each in _contradictions(row)][:most]
+
+
+def _contradictions(row: Mapping[str, Any]) -> Iterator[Contradiction]:
+    for fact in COMPARED:
+        own, other = row[f"node__{fact}"], row[f"said_{fact}"]
+        if own and other is not None and own != other:
+            yield Contradiction(row["node__name"], row["source"], fact, own, other)
 
 
 # ---------------------------------------------------------------- pods

@@ -41,6 +41,11 @@ COUNTED = {
     "node-events": f"{LAB}nodes/worker-1/events/",
     "node-document": f"{LAB}nodes/worker-1/document/",
     "stored-node": f"{LAB}nodes/worker-2/",
+    "cluster-pods": f"{LAB}pods/?told=false&count=true",
+    "cluster-events": f"{LAB}events/",
+    "cluster-connection": f"{LAB}connection/",
+    "node-sources": f"{LAB}nodes/worker-1/sources/",
+    "node-cluster-events": f"{LAB}nodes/worker-1/cluster-events/",
     "search": f"{ROOT}search/?q=web",
     "settings": f"{ROOT}settings/",
 }
