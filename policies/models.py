@@ -73,7 +73,7 @@ class Cleanup(models.Model):
     missing = models.JSONField(_("missing rights"), default=list)
     """As RBAC writes them, for instance "delete pods"; with any, nothing is deleted."""
     error = models.CharField(_("cause"), max_length=500, blank=True)
-    """Why the work does not get on at the moment; "" = it does."""
+    """Why the work does not get on at the moment: a code, and the cause in others' words behind a colon; "" = it does."""
 
     class Meta:
         ordering = ["-pk"]

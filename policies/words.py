@@ -1,6 +1,7 @@
 """What this room's pages call things, in the reader's language."""
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 ACTIONS: dict[str, str | Promise] = {
@@ -79,6 +80,28 @@ def obstacle(code: str, cause: str = "") -> tuple[str, str]:
     """Why a clean-up does not go on, and what to do; `cause` in others' words stands between."""
     text, remedy = OBSTACLES[code]
     return (f"{text} {cause}" if cause else str(text)), str(remedy)
+
+
+def hindrance(error: str) -> str:
+    """Why a clean-up does not get on, as `Cleanup.error` has it: a code, and perhaps the cause in others' words."""
+    code, _colon, cause = error.partition(": ")
+    return obstacle(code, cause)[0] if code in OBSTACLES else error
+
+
+PHASE = "its phase is "
+CAUSES: dict[str, str | Promise] = {
+    "another pod has this name now": _("another pod has this name now"),
+    "the work was interrupted while it was being deleted": _(
+        "the work was interrupted while it was being deleted"
+    ),
+}
+
+
+def cause(text: str) -> str:
+    """Why a pod was left alone; an API server's own words stay as they are."""
+    if text.startswith(PHASE):
+        return gettext("its phase is %(phase)s") % {"phase": text.removeprefix(PHASE)}
+    return str(CAUSES.get(text, text))
 
 
 def detail(text: str) -> str:

@@ -129,11 +129,14 @@ class NoBody(serializers.Serializer[Any]):
 
 COLUMNS = rows.columns(
     CleanupRow,
-    blank=("started_by", "error"),
+    blank=("started_by",),
     renamed={"id": "pk", "cluster": "cluster__slug"},
-    make=lambda keys, _moment: {"address": rows.path("clusters", keys["slug"], "cleanups", str(keys["key"]))},
-    made=("address",),
-    needed={"key": "pk", "slug": "cluster__slug"},
+    make=lambda keys, _moment: {
+        "address": rows.path("clusters", keys["slug"], "cleanups", str(keys["key"])),
+        "error": words.hindrance(keys["error"]) or None,
+    },
+    made=("address", "error"),
+    needed={"key": "pk", "slug": "cluster__slug", "error": "error"},
 )
 POD_COLUMNS = rows.columns(
     CleanupPodRow,
@@ -165,7 +168,7 @@ def report(of: Cleanup) -> CleanupReport:
         ended=of.ended,
         left_out=of.left_out,
         missing=of.missing,
-        error=of.error or None,
+        error=words.hindrance(of.error) or None,
         address=rows.path("clusters", of.cluster.slug, "cleanups", str(of.pk)),
         pods=sum(counts.values()),
         outcomes=counts,

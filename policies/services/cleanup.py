@@ -157,7 +157,7 @@ def _work(number: int, tenure: Tenure, enter: Open) -> bool:
                 return False
             _remove(pod, gateway, tenure)
     except (CleanupError, ApiError) as error:
-        cause = error.message if isinstance(error, ApiError) else str(error)
+        cause = f"unreachable: {error.message}" if isinstance(error, ApiError) else str(error)
         Cleanup.objects.filter(pk=number).update(error=cause[:500])
         return False
     Cleanup.objects.filter(pk=number).exclude(error="").update(error="")

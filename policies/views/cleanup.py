@@ -120,6 +120,8 @@ class CleanupPage(Operated):
         total = sum(counts.values())
         waiting = counts["waiting"] + counts["asked"]
         page = Paginator(found.pods.order_by("pk"), PER_PAGE).get_page(self.request.GET.get("page"))
+        for pod in page:
+            pod.spoken = words.cause(pod.cause)
         kwargs["cleanup"] = found  # instead of its number in the address
         return super().get_context_data(
             counts=[(str(CleanupPod.Outcome(name).label), count) for name, count in counts.items() if count],
@@ -127,6 +129,7 @@ class CleanupPage(Operated):
             settled=total - waiting,
             owners=list(selectors.cleanup_owners(found).items()),
             page=page,
+            error=words.hindrance(found.error),
             missing=words.obstacle("missing-right", ", ".join(found.missing)) if found.missing else None,
             **kwargs,
         )

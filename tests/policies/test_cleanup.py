@@ -211,7 +211,7 @@ def test_it_goes_on_where_the_server_went_away(east: Cluster, plane: Plane) -> N
     plane.away_after = 3
     assert cleanup.work(made.pk) is False
     made.refresh_from_db()
-    assert (made.state, made.error) == ("running", "connection refused")
+    assert (made.state, made.error) == ("running", "unreachable: connection refused")
     assert outcomes(made) == {"deleted": 3, "asked": 1, "waiting": 4}
     assert cleanup.unfinished() == [made.pk]
     plane.away_after = None
@@ -297,6 +297,23 @@ def test_an_operator_looks_types_the_number_and_sees_it_end(
     assert "7 of 7 pods are settled." in text
     assert "It has ended, started by otto." in text
     assert "deleted <b>7</b>" in text
+
+
+def test_a_hindrance_and_a_cause_are_told_in_words(
+    east: Cluster, plane: Plane, settings: Settings, as_viewer: Client
+) -> None:
+    plane.changed = {"uid-shop-inference-0"}
+    made = started(east)
+    plane.away_after = 1
+    cleanup.work(made.pk)
+    text = page(as_viewer, f"/c/east/cleanups/{made.pk}/")
+    assert "The API server does not answer. connection refused" in text
+    assert (
+        as_viewer.get(REST).json()["results"][0]["error"]
+        == "The API server does not answer. connection refused"
+    )
+    as_viewer.cookies.load({"numaweb_language": "zh-hans"})
+    assert "其阶段为 Running" in page(as_viewer, f"/c/east/cleanups/{made.pk}/")
 
 
 def test_a_viewer_sees_it_and_may_do_nothing(east: Cluster, plane: Plane, as_viewer: Client) -> None:
