@@ -150,3 +150,21 @@ def test_a_request_that_changed_in_one_kind_of_memory_leaves_no_preference() -> 
         for each in (before, after)
     ]
     assert offered == [["cpu", "hugepages-2Mi", "memory"], ["cpu"]]
+
+
+def test_the_file_of_a_memory_manager_that_gave_nothing_yet() -> None:
+    text = node.state_files(running(on=machine(1), minor=34)).memory
+    content, _, _ = (text or "").partition(',"checksum"')
+    assert content == (
+        '{"policyName":"Static","machineState":{"0":{"numberOfAssignments":0,"memoryMap":{"hugepages-2Mi":{"total":134217728,'
+        '"systemReserved":0,"allocatable":134217728,"reserved":0,"free":134217728},"memory":{"total":8589934592,'
+        '"systemReserved":1073741824,"allocatable":7381975040,"reserved":0,"free":7381975040}},"cells":[0]}}'
+    )
+
+
+@pytest.mark.parametrize(("minor", "on", "kept"), [(37, True, True), (37, False, False), (36, True, False)])
+def test_cpus_at_admission_are_kept_where_they_may_be_resized(minor: int, on: bool, kept: bool) -> None:
+    gates = {"InPlacePodVerticalScalingExclusiveCPUs": on}
+    now, _ = node.admit(running(minor=minor, feature_gates=gates), pod("p", container(cpu="2")))
+    text = node.state_files(now).cpu or ""
+    assert ('\\"baselines\\":{\\"p\\":{\\"c\\":{\\"baseline\\":\\"2-3\\"}}}' in text) is kept
