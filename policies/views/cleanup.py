@@ -120,8 +120,6 @@ class CleanupPage(Operated):
         total = sum(counts.values())
         waiting = counts["waiting"] + counts["asked"]
         page = Paginator(found.pods.order_by("pk"), PER_PAGE).get_page(self.request.GET.get("page"))
-        for pod in page:
-            pod.spoken = words.cause(pod.cause)
         kwargs["cleanup"] = found  # instead of its number in the address
         return super().get_context_data(
             counts=[(str(CleanupPod.Outcome(name).label), count) for name, count in counts.items() if count],
@@ -129,6 +127,7 @@ class CleanupPage(Operated):
             settled=total - waiting,
             owners=list(selectors.cleanup_owners(found).items()),
             page=page,
+            pods=[(pod, words.cause(pod.cause)) for pod in page],
             error=words.hindrance(found.error),
             missing=words.obstacle("missing-right", ", ".join(found.missing)) if found.missing else None,
             **kwargs,
