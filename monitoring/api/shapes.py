@@ -335,24 +335,24 @@ class History(msgspec.Struct):
 
 
 class TotalsValue(msgspec.Struct):
-    """Sums over the current nodes, as far as they are known."""
+    """Sums over the current nodes, as far as they are known; null = there are nodes, and none of them tells."""
 
     nodes: int
     nodes_without_data: int
-    numa_nodes: int
-    cpus: Annotated[dict[str, int], Meta(description="CPUs by ownership")]
-    cpus_total: int
+    numa_nodes: int | None
+    cpus: Annotated[dict[str, int | None], Meta(description="CPUs by ownership")]
+    cpus_total: int | None
     cpus_idle: int | None
     busy: Share | None
     pinned: int | None
     pinnable: int | None
     memory_total: Bytes | None
     memory_used: Bytes | None
-    containers: int
-    exclusive_containers: int
-    crossing: int
-    crossing_unknown: int
-    exclusive_crossing: int
+    containers: int | None
+    exclusive_containers: int | None
+    crossing: int | None
+    crossing_unknown: int | None
+    exclusive_crossing: int | None
 
 
 class AttentionValue(msgspec.Struct):

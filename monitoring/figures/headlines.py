@@ -47,6 +47,8 @@ def of_cluster(
         return Headline(
             "danger" if exclusive else "warning", text, joined(_worst(worst), _exclusive(exclusive), silent)
         )
+    if without_data == nodes:
+        return Headline("unknown", silent, _("Nothing current is known of this cluster."))
     if silent:
         return Headline("warning", silent, _("What the other nodes tell looks right."))
     if other:

@@ -19,14 +19,14 @@ WORST = 10
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """Sums over the current nodes, as far as they are known."""
+    """Sums over the current nodes, as far as they are known: None where there are nodes and none of them tells."""
 
     nodes: int
     nodes_without_data: int
-    numa_nodes: int
-    cpus: dict[str, int]
+    numa_nodes: int | None
+    cpus: dict[str, int | None]
     """CPUs by ownership: exclusive, reserved, shared, offline, unknown."""
-    cpus_total: int
+    cpus_total: int | None
     cpus_idle: int | None
     busy: float | None
     """Mean over the CPUs of the nodes that tell."""
@@ -34,11 +34,11 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     pinnable: int | None
     memory_total: int | None
     memory_used: int | None
-    containers: int
-    exclusive_containers: int
-    crossing: int
-    crossing_unknown: int
-    exclusive_crossing: int
+    containers: int | None
+    exclusive_containers: int | None
+    crossing: int | None
+    crossing_unknown: int | None
+    exclusive_crossing: int | None
 
 
 class Component(msgspec.Struct, frozen=True):
@@ -173,28 +173,32 @@ def _totals(cluster: Cluster, tiles: list[Tile], unheard: int) -> Totals:
         known_cpus=Sum("cpus", filter=Q(busy__isnull=False)),
     )
     known = {name: summed[f"sum_{name}"] for name in SUMMED}
-    owners = {name.removeprefix("cpus_"): known[name] or 0 for name in OWNERS}
+    if not tiles and not unheard:  # of no nodes there is nothing, and that is known
+        known |= dict.fromkeys(COUNTED, 0)
+    owners = {name.removeprefix("cpus_"): known[name] for name in OWNERS}
+    crossing = inventory.containers(cluster).filter(crossing=True, kind="exclusive").count()
     return Totals(
         nodes=len(tiles) + unheard,
         nodes_without_data=sum(1 for tile in tiles if tile.state != "ok") + unheard,
-        numa_nodes=sum(tile.cells for tile in tiles),
+        numa_nodes=None if unheard and not tiles else sum(tile.cells for tile in tiles),
         cpus=owners,
-        cpus_total=known["cpus"] or 0,
+        cpus_total=known["cpus"],
         cpus_idle=known["cpus_idle"],
         busy=summed["busy_cpus"] / summed["known_cpus"] if summed["known_cpus"] else None,
         pinned=known["pinned"],
         pinnable=known["pinnable"],
         memory_total=known["memory_total"],
         memory_used=known["memory_used"],
-        containers=known["containers"] or 0,
-        exclusive_containers=known["exclusive_containers"] or 0,
-        crossing=known["crossing"] or 0,
-        crossing_unknown=known["crossing_unknown"] or 0,
-        exclusive_crossing=inventory.containers(cluster).filter(crossing=True, kind="exclusive").count(),
+        containers=known["containers"],
+        exclusive_containers=known["exclusive_containers"],
+        crossing=known["crossing"],
+        crossing_unknown=known["crossing_unknown"],
+        exclusive_crossing=None if known["crossing"] is None else crossing,
     )
 
 
 OWNERS = ("cpus_exclusive", "cpus_reserved", "cpus_shared", "cpus_offline", "cpus_unknown")
+COUNTED = (*OWNERS, "cpus", "containers", "exclusive_containers", "crossing", "crossing_unknown")
 SUMMED = (
     *OWNERS,
     "cpus",

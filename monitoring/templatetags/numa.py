@@ -208,7 +208,14 @@ class Link(NamedTuple):
 # Second letters of the keys "g o", "g m", "g c".
 KEYS = {"overview": "o", "monitoring": "m", "containers": "c"}
 # Pages that belong to an entry of the menu without being it.
-PARENTS = {"node": "monitoring", "starting": "failures", "cleanups": "failures", "cleanup": "failures"}
+PARENTS = {
+    "node": "monitoring",
+    "connection": "overview",
+    "pods": "containers",
+    "starting": "failures",
+    "cleanups": "failures",
+    "cleanup": "failures",
+}
 
 
 @register.simple_tag(takes_context=True)

@@ -48,8 +48,8 @@ class Overview(ClusterPage):
         headline = headlines.of_cluster(
             nodes=totals.nodes,
             without_data=totals.nodes_without_data,
-            crossing=totals.crossing,
-            exclusive=totals.exclusive_crossing,
+            crossing=totals.crossing or 0,
+            exclusive=totals.exclusive_crossing or 0,
             worst=worst_crossing(found),
             other=found.attention_total,
         )

@@ -86,6 +86,19 @@ def test_it_leaves_unknown_sums_unknown(cluster: Cluster) -> None:
     node(cluster, 0)
     totals = overview(cluster).totals
     assert (totals.busy, totals.pinned, totals.memory_total, totals.cpus_idle) == (None, None, None, None)
+    assert (totals.containers, totals.crossing, totals.exclusive_crossing, totals.cpus_total) == (None,) * 4
+    assert set(totals.cpus.values()) == {None}
+
+
+def test_of_no_node_there_is_nothing_and_of_nodes_without_an_exporter_nobody_knows(cluster: Cluster) -> None:
+    totals = overview(cluster).totals
+    assert (totals.nodes, totals.numa_nodes, totals.containers, totals.crossing, totals.cpus_total) == (
+        0,
+    ) * 5
+    Node.objects.create(cluster=cluster, name="bare", first_seen=NOW)
+    totals = overview(cluster).totals
+    assert (totals.nodes, totals.nodes_without_data) == (1, 1)
+    assert (totals.numa_nodes, totals.containers, totals.crossing, totals.cpus_total) == (None,) * 4
 
 
 def test_it_says_which_nodes_have_no_data_or_old_data(cluster: Cluster) -> None:
@@ -192,7 +205,7 @@ def test_it_asks_as_few_questions_for_many_nodes(
     for each in nodes:
         container(each, each.slot or 0, crossing=True, cost=2.0)
     heard(cluster, *nodes[:30])
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(14):
         found = overview(cluster)
     assert len(found.attention) == 50 + 30
     assert found.attention_total == 60 + 30

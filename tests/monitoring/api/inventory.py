@@ -11,7 +11,16 @@ import zstandard
 
 from monitoring import hot
 from monitoring.hot import Cells, HotNode, Reading
-from monitoring.models import Cluster, Container, Endpoint, Node, NodeEvent, Placement, Topology
+from monitoring.models import (
+    Cluster,
+    Container,
+    Endpoint,
+    KubernetesNode,
+    Node,
+    NodeEvent,
+    Placement,
+    Topology,
+)
 from numacore import topology as machine
 from numacore import wire
 from numacore.cpuset import CpuSet
@@ -190,6 +199,15 @@ class Lab:
             worst_cost=1.275,
             problems=1,
             contradictions=1,
+        )
+        KubernetesNode.objects.create(
+            node=self.node,
+            labels={"pool": "gold"},
+            allocatable={"cpu": "7"},
+            conditions=[{"type": "Ready", "status": "True", "reason": "", "message": "", "since": None}],
+            ready=True,
+            kubelet_version="1.34.1",
+            updated=now,
         )
         self.silent = node(self.cluster, "worker-2", hbm, now - timedelta(hours=1), uid="uid-2")
         self.endpoint = Endpoint.objects.create(

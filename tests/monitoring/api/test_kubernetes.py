@@ -92,7 +92,7 @@ def test_a_node_as_kubernetes_has_it(get: Get, bare: Node) -> None:
     assert found["ready"] is None
     assert found["conditions"][0]["good"] is None
     assert found["kernel_version"] is None
-    assert "connection/" in get(f"{LAB}nodes/worker-1/kubernetes/", 404)["detail"]
+    assert "connection/" in get(f"{LAB}nodes/worker-2/kubernetes/", 404)["detail"]
 
 
 def test_sources_and_their_contradictions(get: Get, lab: Lab, bare: Node) -> None:
