@@ -43,6 +43,8 @@ AUTHENTICATION = {
 TAGS = ("endpoints", "nodes", "containers", "clusters")
 PARTIAL = {
     "AuditRow",
+    "CleanupPodRow",
+    "CleanupRow",
     "ContainerRow",
     "EndpointRow",
     "EventRow",

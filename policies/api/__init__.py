@@ -13,7 +13,7 @@ def patterns() -> list[URLPattern]:
         path("audit/", audit.Audit.as_view(), name="audit"),
         path(of_cluster, cleanup.Cleanups.as_view(), name="cluster-cleanups"),
         path(one, cleanup.CleanupDetail.as_view(), name="cleanup"),
-        path(f"{one}start/", cleanup.Start.as_view(), name="cleanup-start"),
-        path(f"{one}stop/", cleanup.Stop.as_view(), name="cleanup-stop"),
-        path(f"{one}pods/", cleanup.Pods.as_view(), name="cleanup-pods"),
+        path(f"{one}start/", cleanup.StartCleanup.as_view(), name="cleanup-start"),
+        path(f"{one}stop/", cleanup.StopCleanup.as_view(), name="cleanup-stop"),
+        path(f"{one}pods/", cleanup.CleanedPods.as_view(), name="cleanup-pods"),
     ]

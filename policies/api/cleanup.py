@@ -246,7 +246,7 @@ class CleanupDetail(base.ApiView):
         return base.respond(request, report(cleanup_of(cluster, cleanup)))
 
 
-class Start(Operating):
+class StartCleanup(Operating):
     """Deletes the pods of a preview, in the background (operators)"""
 
     answers = {"POST": CleanupReport}
@@ -265,7 +265,7 @@ class Start(Operating):
         return answered(cleanup_of(cluster, cleanup))
 
 
-class Stop(Operating):
+class StopCleanup(Operating):
     """Stops a clean-up; what is deleted stays deleted (operators)"""
 
     answers = {"POST": CleanupReport}
@@ -281,7 +281,7 @@ class Stop(Operating):
         return answered(cleanup_of(cluster, cleanup))
 
 
-class Pods(lists.ListView):
+class CleanedPods(lists.ListView):
     """The pods of a clean-up and what became of each"""
 
     answers = {"GET": CleanupPods}

@@ -15,12 +15,14 @@ from django.core import signals
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 from django.test import Client
+from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django.fixtures import Settings
 from schemathesis import GenerationMode, checks
 
+from policies.models import Cleanup
 from tests.monitoring.api.conftest import ROOT
 from tests.monitoring.api.inventory import Lab
 
@@ -82,6 +84,7 @@ def test_it_keeps_to_its_document(api: Any, signed: dict[str, Any], lab: Lab, pa
         "node": "worker-1",
         "topology": lab.node.topology_id,
         "endpoint": str(lab.endpoint.pk),
+        "cleanup": str(Cleanup.objects.create(cluster=lab.cluster, made=timezone.now(), made_by="otto").pk),
     }
 
     @settings(
