@@ -24,6 +24,7 @@ from monitoring.figures import connecting, sentences
 from monitoring.models import Cluster, Connection, Endpoint, Node, Settings
 from monitoring.models.sealed import Unreadable
 from monitoring.services import editing
+from monitoring.services.watching import service
 from monitoring.services.watching.trial import ConnectionTrial, try_connection
 
 TRIED_AT_ONCE = 10
@@ -196,7 +197,14 @@ class ConnectionForm(forms.ModelForm[Any]):
         model = Connection
         fields = (
             *("cluster", "source", "enabled", "kubeconfig", "context", "server", "ca", "token"),
-            *("exporter_namespace", "exporter_https", "exporter_ca", "exporter_name", "exporter_token"),
+            *(
+                "exporter_namespace",
+                "exporter_service",
+                "exporter_https",
+                "exporter_ca",
+                "exporter_name",
+                "exporter_token",
+            ),
         )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -231,10 +239,16 @@ class ConnectionForm(forms.ModelForm[Any]):
                 "Name it: the token goes only to pods of this namespace, and a label alone is anybody's to write."
             )
             self.add_error("exporter_namespace", text)
-        for name in ("exporter_ca",):
-            if data.get(name) and not editing.is_authority(data[name]):
-                self.add_error(name, gettext("This is no certificate in PEM form."))
+        if data.get("exporter_ca") and not editing.is_authority(data["exporter_ca"]):
+            self.add_error("exporter_ca", gettext("This is no certificate in PEM form."))
         return data
+
+    def clean_exporter_service(self) -> str:
+        text: str = self.cleaned_data["exporter_service"].strip()
+        try:
+            return text and ":".join(map(str, service.parse(text)))
+        except ValueError:
+            raise forms.ValidationError(gettext("This is no HOST:PORT.")) from None
 
     def check_access(self, data: dict[str, Any]) -> None:
         """Whether the API server could be asked at all, with the field that is at fault."""
@@ -284,7 +298,13 @@ class ConnectionAdmin(admin.ModelAdmin[Connection]):
             _("Exporters"),
             {
                 "fields": (
-                    *("exporter_namespace", "exporter_https", "exporter_ca", "exporter_name"),
+                    *(
+                        "exporter_namespace",
+                        "exporter_service",
+                        "exporter_https",
+                        "exporter_ca",
+                        "exporter_name",
+                    ),
                     *("exporter_token", "forget_exporter_token"),
                 )
             },

@@ -113,6 +113,7 @@ def test_no_secret_gets_into_the_audit_log(as_administrator: Client, stored: Con
         ),
         ({"source": "in-cluster"}, "this process runs in no pod"),
         ({"kubeconfig": KUBECONFIG, "exporter_token": "t"}, "the token goes only to pods of this namespace"),
+        ({"kubeconfig": KUBECONFIG, "exporter_service": "exporters.numa:port"}, "no HOST:PORT"),
         ({"kubeconfig": KUBECONFIG, "exporter_ca": "no"}, "no certificate in PEM form"),
     ],
 )
