@@ -34,8 +34,8 @@ run: env assets messages ## this machine and a simulated cluster on port 30881 (
 	exec $(BIN)/python manage.py local
 
 .PHONY: cluster
-cluster: env ## a real Kubernetes control plane with played nodes, until Ctrl-C (NODES=8 PODS=40)
-	@exec $(BIN)/python -m tests.cluster --nodes $(NODES) --pods $(PODS)
+cluster: env assets messages ## a real Kubernetes control plane with played nodes and numaweb on it, until Ctrl-C (NODES=8 PODS=40)
+	@exec $(BIN)/python -m tests.cluster --nodes $(NODES) --pods $(PODS) --listen "$(or $(ADDRESS),0.0.0.0:30881)"
 
 # ---------------------------------------------------------------- what everything stands on
 

@@ -77,6 +77,30 @@ def voices(
     return found
 
 
+class Running(msgspec.Struct, frozen=True):
+    """What a kubelet said of its own configuration when it was asked last, `age` seconds ago. `settings` None = it could not be: `cause` and
+    a code of what to do (`monitoring.kube.errors`)."""
+
+    settings: Mapping[str, Any] | None
+    cause: str
+    remedy: str
+    age: float
+
+
+def running(node: Node, now: datetime) -> Running | None:
+    """None = nobody asks this kubelet."""
+    view = SourceView.objects.filter(node=node, source=SourceView.Source.CONFIGZ).first()
+    if view is None:
+        return None
+    told = view.values
+    return Running(
+        told.get("settings"),
+        told.get("cause", ""),
+        told.get("remedy", ""),
+        (now - view.changed).total_seconds(),
+    )
+
+
 def _exporter(facts: Facts, report: NodeReport) -> dict[str, Value]:
     policy = report.policy
     owned = report.exclusive

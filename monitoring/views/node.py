@@ -173,9 +173,13 @@ class NodePage(NodeView, ClusterPage):
             return {"matrix": distance_rows(self.state)}
         told = self.state.facts.kubelet
         if self.tab == "kubelet" and told and told.present:
+            running = sources.running(self.state.node, timezone.now())
+            force = running.settings if running else None
             return {
-                "settings": kubelet.rows(told, self.state.report.policy, self.state.problems),
+                "settings": kubelet.rows(told, self.state.report.policy, self.state.problems, force),
                 "restart": survival.of_node(self.state.facts),
+                "running": running,
+                "running_remedy": sentences.remedy(running.remedy) if running else "",
             }
         if self.tab == "events":
             asked = self.request.GET.get("page")

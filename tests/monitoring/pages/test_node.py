@@ -7,8 +7,9 @@ import re
 import msgspec
 import pytest
 from django.test import Client
+from django.utils import timezone
 
-from monitoring.models import Cluster, Endpoint, Node
+from monitoring.models import Cluster, Endpoint, Node, SourceView
 from numacore import wire
 from numacore.cpuset import CpuSet
 from numacore.kubeletstate import CpuManagerState, Setting
@@ -111,6 +112,29 @@ def test_it_says_when_something_else_is_in_force(east: Cluster, as_viewer: Clien
     text = plain(page(as_viewer, "odd", tab="kubelet"))
     assert "asked for the CPU manager policy static, but none is in force" in text
     assert "not what is asked for" in text
+
+
+def word_of_the_kubelet(**values: object) -> None:
+    node = Node.objects.get(name="node-07")
+    SourceView.objects.create(node=node, source="configz", changed=timezone.now(), values=values)
+
+
+def test_it_takes_the_kubelets_own_word_for_what_is_in_force(east: Cluster, as_viewer: Client) -> None:
+    word_of_the_kubelet(settings={"topologyManagerPolicy": "none"})
+    text = plain(page(as_viewer, tab="kubelet"))
+    assert (
+        "single-numa-node drop-in file /etc/kubernetes/kubelet.conf.d/10-numa.conf none not what is asked for"
+        in text
+    )
+    assert "the kubelet's own word (/configz), asked" in html.unescape(text)
+    assert "unknown the kubelet does not tell it" in text
+
+
+def test_it_says_why_the_kubelet_itself_could_not_be_asked(east: Cluster, as_viewer: Client) -> None:
+    word_of_the_kubelet(cause="certificate verify failed", remedy="check-api-server-ca")
+    text = plain(page(as_viewer, tab="kubelet"))
+    assert "What is in force comes from the kubelet's state files." in html.unescape(text)
+    assert "The kubelet itself could not be asked: certificate verify failed." in text
 
 
 def test_it_says_that_the_kubelet_would_not_start_again_and_why(east: Cluster, as_viewer: Client) -> None:
