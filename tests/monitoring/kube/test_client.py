@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import socket
 import ssl
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from monitoring.kube import client as client_module
 from monitoring.kube.access import Access
 from monitoring.kube.client import Client, Limits
 from monitoring.kube.errors import (
@@ -335,3 +337,47 @@ async def test_it_watches_connections_for_their_end(server: FakeApiServer) -> No
         assert wire.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
         assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 60_000
+
+
+class Stubborn(threading.Thread):
+    """A TLS server that begins an answer and then neither reads nor goes, whatever the other side says."""
+
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        super().__init__(daemon=True)
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        self.over = threading.Event()
+        self._tls = tls
+        self.start()
+
+    def run(self) -> None:
+        raw, _ = self.listening.accept()
+        with self._tls.wrap_socket(raw, server_side=True) as connection:
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            self.over.wait(10)
+        self.listening.close()
+
+
+async def test_it_leaves_no_socket_behind(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A watch over TLS ends in the middle, and nobody waits for the other side's goodbye."""
+    made: list[socket.socket] = []
+    alive = client_module._alive_socket
+
+    def counted(place: tuple[Any, ...]) -> socket.socket:
+        made.append(alive(place))
+        return made[-1]
+
+    monkeypatch.setattr(client_module, "_alive_socket", counted)
+    server = Stubborn(context(authority.server(["localhost"], ["127.0.0.1"]), tmp_path))
+    try:
+        async with Client(Access(f"https://127.0.0.1:{server.port}", authority.pem)) as client:
+            async with client.stream(NODES.path, {"watch": "true"}):
+                pass
+            assert [each.fileno() > 0 for each in made] == [True]
+        assert [each.fileno() for each in made] == [-1]
+    finally:
+        server.over.set()
+        server.join()
