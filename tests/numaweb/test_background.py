@@ -6,6 +6,7 @@ from pytest_django.fixtures import Settings
 
 from monitoring import schedule
 from numaweb import celery
+from policies import schedule as changes
 
 
 def test_it_gives_back_what_a_killed_worker_had() -> None:
@@ -47,7 +48,9 @@ def test_every_line_of_the_schedule_is_a_task_for_a_known_queue() -> None:
     for entry in celery.app.conf.beat_schedule.values():
         assert entry["task"] in celery.app.tasks
         assert entry["options"]["queue"] in queues
-    assert len(celery.app.conf.beat_schedule) == len(schedule.SCHEDULE)
+    assert {*celery.app.conf.beat_schedule} == {
+        entry.name for entry in (*schedule.SCHEDULE, *changes.SCHEDULE)
+    }
 
 
 def test_every_line_expires_before_the_next_comes() -> None:
