@@ -9,8 +9,10 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -46,9 +48,15 @@ def listens(port: int) -> bool:
     return False
 
 
-def answers(url: str) -> bool:
-    with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=2) as response:
-        return bool(response.status == 200)
+def answers(url: str, context: ssl.SSLContext | None = None) -> bool:
+    """Whether somebody says 200 there."""
+    try:
+        with urllib.request.urlopen(url, timeout=2, context=context) as response:
+            return bool(response.status == 200)
+    except urllib.error.HTTPError as refusal:
+        refusal.close()  # an error that is an answer holds its connection
+    except OSError:
+        pass
     return False
 
 

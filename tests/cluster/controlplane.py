@@ -15,7 +15,6 @@ import shutil
 import signal
 import ssl
 import time
-import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
@@ -179,14 +178,7 @@ def healthy(scheme: str, port: int) -> Callable[[Server], bool]:
     context = ssl._create_unverified_context()
 
     def check(_: Server) -> bool:
-        with (
-            contextlib.suppress(OSError),
-            urllib.request.urlopen(
-                f"{scheme}://127.0.0.1:{port}/healthz", timeout=2, context=context
-            ) as answer,
-        ):
-            return bool(answer.status == 200)
-        return False
+        return servers.answers(f"{scheme}://127.0.0.1:{port}/healthz", context)
 
     return check
 
