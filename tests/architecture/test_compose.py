@@ -15,7 +15,7 @@ from tests.servers import ROOT
 COMPOSE = ROOT / "docker-compose.yml"
 DOCKERFILE = (ROOT / "build" / "Dockerfile").read_text(encoding="utf-8")
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["services"]
-OURS = ("setup", "web", "worker", "beat", "exporter")
+OURS = ("setup", "web", "worker", "beat", "watcher", "exporter")
 
 every_service = pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES)
 
@@ -28,7 +28,9 @@ def test_it_follows_the_schema_of_compose() -> None:
 
 
 def test_it_has_every_process_of_the_architecture() -> None:
-    assert set(SERVICES) == {"postgres", "redis", "setup", "web", "worker", "beat", "exporter", "prometheus"}
+    assert set(SERVICES) == {
+        *("postgres", "redis", "setup", "web", "worker", "beat", "watcher", "exporter", "prometheus")
+    }
 
 
 @every_service

@@ -2,6 +2,8 @@
 
 import signal
 import threading
+from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -12,8 +14,13 @@ from monitoring.services import watching
 class Command(BaseCommand):
     help = "Watches the API servers of all connected clusters. Of several at once one works for each cluster."
 
-    def handle(self, *_: Any, **__: Any) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--alive", type=Path, metavar="FILE", help="touched every few seconds while it works, for a probe"
+        )
+
+    def handle(self, *_: Any, alive: Path | None, **__: Any) -> None:
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
-        watching.work(stop)
+        watching.work(stop, alive.touch) if alive else watching.work(stop)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -36,18 +37,28 @@ class _Running(msgspec.Struct):
     task: asyncio.Task[None]
 
 
-def work(stop: threading.Event) -> None:
+def _nothing() -> None:
+    """Nobody asks whether this process lives."""
+
+
+def work(stop: threading.Event, alive: Callable[[], None] = _nothing) -> None:
     """Watches in this thread until `stop`, in an event loop of its own."""
     patience = float(settings.NUMAWEB_WATCH_LEASE)
-    uvloop.run(run(Waits(beat=patience / 4, patience=patience), stop))
+    uvloop.run(run(Waits(beat=patience / 4, patience=patience), stop, alive=alive))
 
 
-async def run(waits: Waits, stop: threading.Event, look: float = LOOK_SECONDS) -> None:
-    """Watches until `stop`."""
+async def run(
+    waits: Waits,
+    stop: threading.Event,
+    look: float = LOOK_SECONDS,
+    alive: Callable[[], None] = _nothing,
+) -> None:
+    """Watches until `stop`; `alive` is called each time that the connections were looked at."""
     running: dict[int, _Running] = {}
     try:
         while not stop.is_set():
             await _align(running, waits)
+            alive()
             await asyncio.to_thread(stop.wait, look)
     finally:
         await _end(list(running.values()))

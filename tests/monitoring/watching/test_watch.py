@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,11 +13,12 @@ import pytest
 
 from monitoring.kube.rights import Right
 from monitoring.models import Cluster, Connection, Lease, SourceView
+from monitoring.services import watching
 from monitoring.services.watching import wanted
 from monitoring.services.watching.watch import lease_of
 from tests.kubecontract import topology
 from tests.monitoring.kube.fake import FakeApiServer
-from tests.monitoring.watching.running import in_database, nodes, pods, states, until, watcher
+from tests.monitoring.watching.running import WAITS, in_database, nodes, pods, states, until, watcher
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ALL = frozenset(msgspec.structs.replace(right, why="") for right in wanted.RIGHTS)
@@ -152,3 +155,17 @@ async def test_whoever_lost_the_lease_writes_nothing_more(server: FakeApiServer)
         await asyncio.sleep(0.3)
         assert await in_database(pods) == ["p1"]
         await until(pods, ["p1", "p2"])  # the other one never worked: it counts as dead
+
+
+async def test_it_shows_that_it_lives_as_long_as_it_works(server: FakeApiServer, tmp_path: Path) -> None:
+    shown = tmp_path / "alive"
+    stop = threading.Event()
+    running = asyncio.create_task(watching.run(WAITS, stop, look=0.02, alive=shown.touch))
+    await until(shown.exists, True)
+    shown.unlink()
+    await until(shown.exists, True)
+    stop.set()
+    await running
+    shown.unlink()
+    await asyncio.sleep(0.1)
+    assert not shown.exists()
