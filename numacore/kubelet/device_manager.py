@@ -97,6 +97,8 @@ class DeviceState(msgspec.Struct):
         gone = self.pods.keys() - set(active)
         if not gone:
             return
+        if self.written is None:
+            self.written = self.pods
         self.pods = {uid: held for uid, held in self.pods.items() if uid not in gone}
         self.allocated = _held_by(self.pods)
 
