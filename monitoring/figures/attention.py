@@ -103,6 +103,14 @@ NOTES: dict[str, tuple[Promise, Promise, str]] = {
         ),
         "topology",
     ),
+    "nodes-unheard": (
+        gettext_lazy("Nodes without a numa-exporter: %(count)s"),
+        gettext_lazy(
+            "Kubernetes has them, and no numa-exporter ever told of them. Install its DaemonSet, or look at its node selector and at the "
+            "nodes' taints; each node's page says what keeps it away."
+        ),
+        "",
+    ),
     "kubernetes-failing": (
         gettext_lazy("The API server of this cluster does not answer"),
         gettext_lazy("%(cause)s"),
@@ -153,6 +161,7 @@ NOTES: dict[str, tuple[Promise, Promise, str]] = {
 }
 PAGES = {
     "admission-refused": "failures",
+    "nodes-unheard": "monitoring",
     "not-starting": "starting",
     "kubernetes-failing": "connection",
     "rights-missing": "connection",

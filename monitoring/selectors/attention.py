@@ -14,6 +14,9 @@ from monitoring.selectors import failures, inventory, kubernetes
 MOST = 50
 """Of each kind of attention; the totals tell how many there are."""
 
+EACH = 3
+"""So many nodes without an exporter are named one by one."""
+
 Level = Literal["danger", "warning", "info"]
 
 
@@ -110,7 +113,10 @@ def stale(tiles: Iterable[Silent]) -> list[Attention]:
 
 
 def unheard(names: Sequence[str]) -> list[Attention]:
-    return [Attention("warning", "node-unheard", {}, name) for name in names[:MOST]]
+    """Each by its name, or, where the exporter is not installed yet, all of them in one line."""
+    if len(names) > EACH:
+        return [Attention("warning", "nodes-unheard", {"count": len(names)})]
+    return [Attention("warning", "node-unheard", {}, name) for name in names]
 
 
 def contradicted(cluster: Cluster) -> list[Attention]:

@@ -450,3 +450,13 @@ def test_it_is_said_in_chinese_too(path: str, bare: Node, as_viewer: Client) -> 
         "Placement",
     ):
         assert english not in said
+
+
+def test_many_nodes_without_an_exporter_are_one_line_of_the_overview(
+    east: Cluster, as_viewer: Client
+) -> None:
+    for number in range(4):
+        seeds.unheard(east, f"bare-{number}")
+    said = text(as_viewer, "/c/east/")
+    assert "Nodes without a numa-exporter: 4" in said
+    assert "No numa-exporter on this node" not in said
