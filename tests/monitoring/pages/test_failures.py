@@ -231,10 +231,18 @@ def test_yesterdays_refusals_need_no_attention(scene: Cluster, as_viewer: Client
     assert "No pod was refused" in page
 
 
-def test_an_overview_without_knowledge_claims_nothing(east: Cluster, as_viewer: Client) -> None:
+def test_an_overview_without_knowledge_claims_nothing(scene: Cluster, as_viewer: Client) -> None:
+    Failure.objects.all().delete()
+    Connection.objects.update(enabled=False)
     page = text(as_viewer, "/c/east/")
     assert "unknown: the pods of this cluster are not read" in page
     assert "No pod was refused" not in page
+
+
+def test_an_overview_of_machines_without_kubernetes_speaks_of_no_refusals(
+    east: Cluster, as_viewer: Client
+) -> None:
+    assert "Failed admissions" not in text(as_viewer, "/c/east/")
 
 
 def test_it_speaks_chinese(scene: Cluster, as_viewer: Client) -> None:
