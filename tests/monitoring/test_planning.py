@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from monitoring.models import Cluster
+from monitoring.models import Cluster, KubernetesNode
 from monitoring.selectors import planning
 from monitoring.selectors.planning import Plan, Question
 from monitoring.sources import manifest
 from numacore import lint, report
 from numacore.cpuset import CpuSet
+from numacore.kubeletstate import Kubelet
 from tests.monitoring import planned
 from tests.monitoring.pages import seeds
 
@@ -148,6 +150,27 @@ def test_the_evidence_of_a_node_has_offers_alternatives_and_facts(cluster: Clust
     assert (offer.requested, offer.free, offer.total) == (5, {0: 1, 1: 4}, {0: 4, 1: 4})
     assert len(found.alternatives) == 7
     assert planning.detail(cluster, group, Question(), "silent", timezone.now()) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "assumed"),
+    [
+        ("v1.36.3", []),
+        ("v1.27.1", ["version-documents"]),
+        ("", ["version-assumed"]),
+        ("none", ["version-assumed"]),
+    ],
+)
+def test_the_api_server_knows_the_version_of_a_kubelet_that_its_node_does_not_tell(
+    cluster: Cluster, version: str, assumed: list[str]
+) -> None:
+    node = cluster.nodes.get(name="wide")
+    silent = msgspec.structs.replace(planned.facts().kubelet or Kubelet(), version=None)
+    facts = msgspec.structs.replace(planned.facts(), kubelet=silent)
+    seeds.live(node, facts, report.node_report(facts), timezone.now().timestamp())
+    KubernetesNode.objects.create(node=node, kubelet_version=version, updated=timezone.now())
+    (row,) = plan(cluster, planned.job(), names=("wide",)).rows
+    assert [each.code for each in row.assumed if each.code.startswith("version")] == assumed
 
 
 def test_more_nodes_cost_no_more_queries(cluster: Cluster) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
+from django.db.models import F
 
 from monitoring import hot
 from monitoring.hot import HotNode
@@ -35,7 +36,8 @@ candidates: Memory[tuple[Candidate, Capacity]] = Memory(1024)
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     """A node that pods are to be judged on. `key` is the same for nodes that answer the same, None = it cannot be judged.
 
-    `age`: seconds since its exporter last answered, None = it never did.
+    `age`: seconds since its exporter last answered, None = it never did. `kubelet`: its version by the API server, which an exporter
+    seldom knows; "" = unknown.
     """
 
     name: str
@@ -43,11 +45,12 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     state: HotNode | None
     age: float | None
     stale: bool
+    kubelet: str = ""
 
 
 def chosen(cluster: Cluster, question: Question) -> list[Node]:
     """The nodes that a question is about, by name. Raises UnknownNodesError."""
-    found = inventory.nodes(cluster).order_by("name")
+    found = inventory.nodes(cluster).order_by("name").annotate(by_api=F("kubernetes__kubelet_version"))
     if question.find:
         found = found.filter(name__icontains=question.find)
     if question.on:
@@ -67,15 +70,17 @@ def known(cluster: Cluster, nodes: Sequence[Node], now: datetime) -> Iterable[Kn
         batch = nodes[start : start + BATCH]
         states = store.get_many([each.pk for each in batch])
         for each in batch:
-            yield _known(each.name, states.get(each.pk), heard.get(each.pk, 0.0), moment)
+            version = str(getattr(each, "by_api", None) or "")
+            yield _known(each.name, version, states.get(each.pk), heard.get(each.pk, 0.0), moment)
 
 
-def _known(name: str, state: HotNode | None, heard: float, moment: float) -> Known:
+def _known(name: str, version: str, state: HotNode | None, heard: float, moment: float) -> Known:
     if state is None:
         return Known(name=name, key=None, state=None, age=None, stale=True)
     age = max(0.0, moment - max(state.received, heard))
-    key = tuple(state.hashes.get(section, "") for section in DECIDING)
-    return Known(name=name, key=key, state=state, age=age, stale=age > configuration.stale_after())
+    key = (*(state.hashes.get(section, "") for section in DECIDING), version)
+    stale = age > configuration.stale_after()
+    return Known(name=name, key=key, state=state, age=age, stale=stale, kubelet=version)
 
 
 def candidate_of(known: Known) -> tuple[Candidate, Capacity | None]:
@@ -83,12 +88,16 @@ def candidate_of(known: Known) -> tuple[Candidate, Capacity | None]:
     if known.state is None or wire.MACHINE not in known.state.sections:
         return Candidate(name=known.name, problem=Reason("no-data")), None
     state = known.state
-    found, most = candidates.got(known.key, lambda: _made(state))
+    found, most = candidates.got(known.key, lambda: _made(state, known.kubelet))
     return msgspec.structs.replace(found, name=known.name), most
 
 
-def _made(state: HotNode) -> tuple[Candidate, Capacity]:
+def _made(state: HotNode, version: str) -> tuple[Candidate, Capacity]:
     facts, seen = facts_of(state)
+    if version and facts.kubelet and not facts.kubelet.version:
+        facts = msgspec.structs.replace(
+            facts, kubelet=msgspec.structs.replace(facts.kubelet, version=version)
+        )
     return candidate.of_facts("", facts, seen=seen), lint.capacity("", facts)
 
 
