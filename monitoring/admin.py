@@ -11,6 +11,7 @@ from typing import Any
 from django import forms
 from django.conf import settings as project
 from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -81,7 +82,13 @@ class EndpointForm(SecretForm):
 
     class Meta:
         model = Endpoint
-        fields = ("cluster", "url", "name", "token", "enabled")
+        fields = ("cluster", "url", "name", "token", "ca", "server_name", "enabled")
+
+    def clean_ca(self) -> str:
+        ca: str = self.cleaned_data["ca"].strip()
+        if ca and not editing.is_authority(ca):
+            raise ValidationError(gettext("This is no certificate in PEM form."))
+        return ca
 
     def clean_url(self) -> str:
         return editing.address(self.cleaned_data["url"])
@@ -143,6 +150,7 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
     fieldsets = (
         (None, {"fields": ("cluster", "url", "name", "enabled")}),
         (_("Authentication"), {"fields": ("token", "forget")}),
+        (_("TLS, for an address with https://"), {"fields": ("ca", "server_name")}),
         (_("State"), {"fields": readonly_fields}),
     )
     list_editable = ("enabled",)

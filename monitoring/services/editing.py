@@ -63,7 +63,7 @@ def save_cluster(cluster: Cluster, values: dict[str, Any]) -> Cluster:
 
 def save_endpoint(endpoint: Endpoint, values: dict[str, Any]) -> Endpoint:
     """Gives a new or existing endpoint these values. Another address or token is a new start of its state."""
-    if {"url", "token"} & set(values):
+    if {"url", "token", "ca", "server_name"} & set(values):
         values = {**values, "state": Endpoint.State.NEW, "failures": 0, "error": "", "remedy": ""}
     _save(endpoint, values)
     return endpoint

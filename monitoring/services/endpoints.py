@@ -16,7 +16,7 @@ from monitoring.models import Endpoint, Node, NodeEvent
 from monitoring.services import identity, leases
 from monitoring.services.leases import Tenure
 from monitoring.sources import failures
-from monitoring.sources.exporter import Asker, Limits
+from monitoring.sources.exporter import Asker, Limits, Trust
 from monitoring.sources.failures import SourceError
 from monitoring.sources.http1 import Answer
 from monitoring.sources.snapshot import Known
@@ -136,7 +136,7 @@ async def _asked(endpoint: Endpoint) -> tuple[Known, int]:
 
     known = Known()
     try:
-        asker = Asker(endpoint.url, endpoint.token, limits, loop)
+        asker = Asker(endpoint.url, endpoint.token, limits, loop, Trust(endpoint.ca, endpoint.server_name))
         try:
             asker.ask({}, done)
             answer = await over

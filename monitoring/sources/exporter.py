@@ -6,7 +6,8 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
+from typing import NamedTuple
 
 from monitoring.models.sealed import Unreadable
 from monitoring.sources import address as addresses
@@ -67,6 +68,14 @@ class Open:
             self._arm(oldest, loop)
 
 
+class Trust(NamedTuple):
+    """Whom an exporter's certificate must be from (PEM; "" = an authority that this machine trusts), and the name in it ("" = the
+    host of the address)."""
+
+    ca: str = ""
+    name: str = ""
+
+
 class Asker:
     """One exporter. `ask` may be called again once `done` was called."""
 
@@ -81,10 +90,19 @@ class Asker:
         "_retried",
         "_task",
         "_token",
+        "_trust",
     )
 
-    def __init__(self, url: str, token: str, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        limits: Limits,
+        loop: asyncio.AbstractEventLoop,
+        trust: Trust = Trust(),  # noqa: B008 - a constant
+    ) -> None:
         """Raises SourceError where the address may not be asked."""
+        self._trust = trust
         self._address = addresses.parse(url)
         self._token = _header_value(token)
         self._limits, self._loop = limits, loop
@@ -120,7 +138,7 @@ class Asker:
 
     async def _connect(self) -> None:
         try:
-            self._connection = await connect(self._address, self._limits, self._loop)
+            self._connection = await connect(self._address, self._limits, self._loop, self._trust)
         except SourceError as error:
             self._end(None, error)
         else:
@@ -183,12 +201,14 @@ def refusal(answer: Answer | None) -> SourceError | None:
     return SourceError(failures.SERVER, f"the exporter answers with status {status}")
 
 
-async def connect(address: addresses.Address, limits: Limits, loop: asyncio.AbstractEventLoop) -> Connection:
+async def connect(
+    address: addresses.Address, limits: Limits, loop: asyncio.AbstractEventLoop, trust: Trust
+) -> Connection:
     """A new connection to the judged IP address of the host. Raises SourceError."""
     found = await _resolved(address, loop)
     family, host = addresses.pick(found, "exporter")
-    secure = _tls() if address.scheme == "https" else None
-    name = address.host if secure else None
+    secure = _tls(trust.ca) if address.scheme == "https" else None
+    name = (trust.name or address.host) if secure else None
     make: Callable[[], Connection] = lambda: Connection(limits.size, limits.budget)  # noqa: E731
     try:
         _, connection = await loop.create_connection(
@@ -211,9 +231,15 @@ async def _resolved(address: addresses.Address, loop: asyncio.AbstractEventLoop)
     return [(int(family), str(place[0])) for family, _, _, _, place in found]
 
 
-@cache
-def _tls() -> ssl.SSLContext:
-    return ssl.create_default_context()
+@lru_cache(maxsize=64)
+def _tls(ca: str) -> ssl.SSLContext:
+    """Raises SourceError where the authority's text is no certificate."""
+    try:
+        return ssl.create_default_context(cadata=ca or None)
+    except (ssl.SSLError, ValueError) as error:
+        raise SourceError(
+            failures.TLS, "the stored certificate authority is no certificate in PEM form"
+        ) from error
 
 
 def _header_value(token: str) -> str:

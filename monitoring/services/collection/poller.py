@@ -112,7 +112,9 @@ class Poller:
         try:
             if self._asker is None:
                 target = self.target
-                self._asker = Asker(target.url, target.token, self._owner.limits, self._owner.loop)
+                self._asker = Asker(
+                    target.url, target.token, self._owner.limits, self._owner.loop, target.trust
+                )
             if self._afresh:
                 self._afresh = False
                 self.known.have.clear()

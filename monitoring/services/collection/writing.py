@@ -17,6 +17,7 @@ from monitoring.models import Endpoint
 from monitoring.services import leases, recording
 from monitoring.services.collection.backlog import Backlog
 from monitoring.services.leases import Tenure
+from monitoring.sources.exporter import Trust
 from numacore.report import node_report
 from numacore.wire import Machine, WireError
 
@@ -30,6 +31,7 @@ class Target(msgspec.Struct, frozen=True):
     cluster: int
     url: str
     token: str
+    trust: Trust = Trust()
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -61,8 +63,10 @@ def targets(shard: int, shards: int) -> list[Target]:
     """The endpoints of a shard."""
     rows = Endpoint.objects.filter(enabled=True, cluster__enabled=True).order_by("pk")
     return [
-        Target(pk, cluster, url, token)
-        for pk, cluster, url, token in rows.values_list("pk", "cluster", "url", "token")
+        Target(pk, cluster, url, token, Trust(ca, name))
+        for pk, cluster, url, token, ca, name in rows.values_list(
+            "pk", "cluster", "url", "token", "ca", "server_name"
+        )
         if pk % shards == shard
     ]
 
