@@ -20,6 +20,11 @@ MANY = 64
 SHORT = re.compile(r"unavailable for \S+\. Requested: \d+, Available: \d+")
 
 
+INDEX = re.compile(r"index out of range \[\d+\]")
+"""Of the NUMA nodes past the end of a list the kubelet dies on the one that it comes to first, which is chance where a pod asks for several
+kinds of devices (a Go map of hints)."""
+
+
 class Difference(msgspec.Struct, frozen=True):
     """A case, the kubelet's answers that are not among ours, and ours."""
 
@@ -120,4 +125,6 @@ def _plain_step(step: Answer) -> Answer:
     kept = {name: value for name, value in step.items() if value and name != "where"}
     if kept.get("reason") == "Hang":
         kept.pop("message", None)
+    if kept.get("reason") == "Panic":
+        kept["message"] = INDEX.sub("index out of range", kept["message"])
     return kept
