@@ -100,20 +100,16 @@ class Exporters:
         return (endpoint.name, endpoint.token, endpoint.ca, endpoint.server_name) != wanted
 
     def _save(self, url: str, found: _Found) -> None:
+        values = {
+            "name": found.node,
+            "token": self._token(),
+            "ca": self._connection.exporter_ca,
+            "server_name": self._connection.exporter_name,
+        }
+        # An address that a person entered stays theirs, with what the pod says of it.
         Endpoint.objects.update_or_create(
             cluster_id=self._connection.cluster_id,
             url=url,
-            defaults={
-                "name": found.node,
-                "token": self._token(),
-                "ca": self._connection.exporter_ca,
-                "server_name": self._connection.exporter_name,
-            },
-            create_defaults={
-                "name": found.node,
-                "token": self._token(),
-                "ca": self._connection.exporter_ca,
-                "server_name": self._connection.exporter_name,
-                "origin": Endpoint.Origin.POD,
-            },
+            defaults=values,
+            create_defaults=values | {"origin": Endpoint.Origin.POD},
         )

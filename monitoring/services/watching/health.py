@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from monitoring.kube.client import Version
-from monitoring.kube.errors import ApiError
 from monitoring.kube.rights import Right
 from monitoring.kube.sinks import Absent, Listing, Waiting, Watching, WatchState
 from monitoring.models import Connection, WatchHealth
@@ -88,10 +87,6 @@ def failed(connection: int, server: str, cause: str, remedy: str, now: datetime)
         error=cause[:LONGEST],
         remedy=remedy,
     )
-
-
-def cause_of(error: ApiError) -> str:
-    return error.message
 
 
 def _moment(seconds: float) -> datetime:
