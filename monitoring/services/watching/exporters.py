@@ -31,6 +31,7 @@ class Exporters:
         """By the pod's uid."""
         self._listed: set[str] = set()
         self._changed = False
+        self._known_whole = False
 
     def begin(self) -> None:
         self._listed = set()
@@ -66,13 +67,14 @@ class Exporters:
         of_pods = Endpoint.objects.filter(cluster=self._connection.cluster_id, origin=Endpoint.Origin.POD)
         before = {endpoint.url: endpoint for endpoint in of_pods}
         for url, each in found.items():
-            if url not in before or self._differs(before[url], each):
-                self._save(url, each)
+            values = self._values(each)
+            if url not in before:
+                self._add(url, values)
+            elif any(getattr(before[url], name) != value for name, value in values.items()):
+                of_pods.filter(url=url).update(**values)
         if whole or self._known_whole:
             self._known_whole = True
             of_pods.filter(url__in=set(before) - set(found)).delete()
-
-    _known_whole = False
 
     def _lose(self, uid: str) -> None:
         if self._found.pop(uid, None) is not None:
@@ -94,22 +96,18 @@ class Exporters:
     def _token(self) -> str:
         return self._connection.exporter_token if self._connection.exporter_namespace else ""
 
-    def _differs(self, endpoint: Endpoint, found: _Found) -> bool:
-        connection = self._connection
-        wanted = (found.node, self._token(), connection.exporter_ca, connection.exporter_name)
-        return (endpoint.name, endpoint.token, endpoint.ca, endpoint.server_name) != wanted
-
-    def _save(self, url: str, found: _Found) -> None:
-        values = {
+    def _values(self, found: _Found) -> dict[str, str]:
+        return {
             "name": found.node,
             "token": self._token(),
             "ca": self._connection.exporter_ca,
             "server_name": self._connection.exporter_name,
         }
-        # An address that a person entered stays theirs, with what the pod says of it.
-        Endpoint.objects.update_or_create(
+
+    def _add(self, url: str, values: dict[str, str]) -> None:
+        """An address that a person entered, or that a Service brought, stays as it is: its token is theirs."""
+        Endpoint.objects.get_or_create(
             cluster_id=self._connection.cluster_id,
             url=url,
-            defaults=values,
-            create_defaults=values | {"origin": Endpoint.Origin.POD},
+            defaults=values | {"origin": Endpoint.Origin.POD},
         )

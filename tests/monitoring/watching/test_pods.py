@@ -155,6 +155,23 @@ def test_endpoints_that_people_entered_stay(cluster: Cluster) -> None:
     assert Endpoint.objects.filter(url="http://given:9117", origin="given").exists()
 
 
+def test_what_a_person_entered_for_a_pods_address_is_left_alone(cluster: Cluster) -> None:
+    entered = {"url": "http://10.0.0.1:9117", "token": "theirs", "name": "by hand"}
+    Endpoint.objects.create(cluster=cluster, **entered)
+    keeper = keeper_of(cluster)
+    keeper.put([exporter("a", "n1", "10.0.0.1")])
+    keeper.end()
+    keeper.drop([exporter("a", "n1", "10.0.0.1")])
+    row = Endpoint.objects.get(url=entered["url"])
+    assert (row.token, row.name, row.origin) == ("theirs", "by hand", "given")
+
+
+def test_a_new_token_reaches_the_endpoints_that_are_there(cluster: Cluster) -> None:
+    keeper_of(cluster, exporter_namespace="numaweb").put([exporter("a", "n1", "10.0.0.1")])
+    keeper_of(cluster, exporter_token="new").put([exporter("a", "n1", "10.0.0.1")])
+    assert Endpoint.objects.get(origin="pod").token == "new"
+
+
 @pytest.mark.parametrize("status", [{"phase": "Pending"}, {"podIP": ""}])
 def test_a_pod_that_does_not_run_is_no_exporter(cluster: Cluster, status: dict[str, str]) -> None:
     keeper_of(cluster).put([objects.pod(meta={"labels": {"app": "numa-exporter"}}, status=status)])
