@@ -91,12 +91,14 @@ def missing_role(request: HttpRequest) -> str | None:
 
 
 @requires_csrf_token
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django names it
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """With what the page says is missing; an address that no page has comes without words."""
+    missing = exception.args[0] if exception.args and isinstance(exception.args[0], str) else ""
     return answer(
         request,
         404,
         _("Not found"),
-        _("There is nothing at this address."),
+        " ".join(part for part in (_("There is nothing at this address."), missing) if part),
         _("It may have been removed or renamed; the search knows what is there."),
     )
 

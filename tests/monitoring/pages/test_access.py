@@ -77,6 +77,17 @@ def test_it_says_that_there_is_nothing(path: str, east: Cluster, as_viewer: Clie
     assert "There is nothing at this address." in answer.content.decode()
 
 
+@pytest.mark.parametrize(
+    ("path", "missing"),
+    [
+        ("/c/east/nodes/node-99/", "There is no node node-99 in this cluster."),
+        ("/c/west/", "There is no cluster west."),
+    ],
+)
+def test_it_says_what_is_not_there(path: str, missing: str, east: Cluster, as_viewer: Client) -> None:
+    assert missing in as_viewer.get(path).content.decode()
+
+
 def test_it_does_not_tell_a_stranger_which_clusters_there_are(east: Cluster, as_stranger: Client) -> None:
     assert as_stranger.get("/c/west/").status_code == 403
 
