@@ -11,7 +11,6 @@ from typing import Any
 from django import forms
 from django.conf import settings as project
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -85,10 +84,10 @@ class EndpointForm(SecretForm):
         fields = ("cluster", "url", "name", "token", "ca", "server_name", "enabled")
 
     def clean_ca(self) -> str:
-        ca: str = self.cleaned_data["ca"].strip()
-        if ca and not editing.is_authority(ca):
-            raise ValidationError(gettext("This is no certificate in PEM form."))
-        return ca
+        return editing.authority(self.cleaned_data["ca"])
+
+    def clean_server_name(self) -> str:
+        return editing.certificate_name(self.cleaned_data["server_name"])
 
     def clean_url(self) -> str:
         return editing.address(self.cleaned_data["url"])

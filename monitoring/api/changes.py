@@ -6,6 +6,7 @@ This room does not know the audit log: the project gives its `record` to `urls.p
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
 from django.core.exceptions import ValidationError as FieldError
@@ -26,7 +27,7 @@ from monitoring.services import editing
 
 Values = dict[str, Any]
 CLUSTER_FIELDS = ("slug", "name", "kind", "enabled")
-ENDPOINT_FIELDS = ("url", "name", "token", "enabled")
+ENDPOINT_FIELDS = ("url", "name", "token", "ca", "server_name", "enabled")
 HIDDEN = "(hidden)"
 CODES = {"POST": 201, "PATCH": 200}
 
@@ -63,21 +64,38 @@ class ClusterPatch(serializers.Serializer[Any]):
     enabled = serializers.BooleanField(required=False)
 
 
+def checked(check: Callable[[str], str], value: str) -> str:
+    """A field's value as `check` wants it stored, or REST's word for its refusal."""
+    try:
+        return check(value)
+    except FieldError as error:
+        raise serializers.ValidationError(error.messages) from None
+
+
 class EndpointBody(serializers.Serializer[Any]):
-    """The address of an exporter, and the bearer token that it wants, which is never shown again."""
+    """The address of an exporter, and the bearer token that it wants, which is never shown again.
+
+    For https: `ca` is whom its certificate must be from (PEM; empty = an authority that numaweb's machine trusts), and `server_name`
+    the name in it where that is not the host of the address.
+    """
 
     url = serializers.CharField(max_length=500)
     name = serializers.CharField(max_length=253, required=False, allow_blank=True)
     token = serializers.CharField(
         max_length=4096, required=False, allow_blank=True, write_only=True, trim_whitespace=True
     )
+    ca = serializers.CharField(max_length=65_536, required=False, allow_blank=True)
+    server_name = serializers.CharField(max_length=253, required=False, allow_blank=True)
     enabled = serializers.BooleanField(default=True)
 
     def validate_url(self, value: str) -> str:
-        try:
-            return editing.address(value)
-        except FieldError as error:
-            raise serializers.ValidationError(error.messages) from None
+        return checked(editing.address, value)
+
+    def validate_ca(self, value: str) -> str:
+        return checked(editing.authority, value)
+
+    def validate_server_name(self, value: str) -> str:
+        return checked(editing.certificate_name, value)
 
     def validate_token(self, value: str) -> str:
         if not (value.isascii() and value.isprintable()) or " " in value:
@@ -284,7 +302,7 @@ class EndpointDetail(Changing):
         return answered(endpoint_row(found), endpoint_values(found))
 
     def patch(self, request: Request, endpoint: int) -> HttpResponse:
-        """Changes an exporter's address, name, token or whether it is collected (administrators)"""
+        """Changes an exporter's address, name, token, whose certificate it needs, or whether it is collected (administrators)"""
         try:
             with transaction.atomic():
                 held, before = self.held(request, endpoint)

@@ -252,7 +252,7 @@ CONTAINER_SORTS = {
 
 ENDPOINTS = columns(
     shapes.EndpointRow,
-    blank=("name", "error", "remedy", "conflict"),
+    blank=("name", "ca", "server_name", "error", "remedy", "conflict"),
     renamed={
         "id": "pk",
         "cluster": "cluster__slug",

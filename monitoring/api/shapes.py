@@ -126,13 +126,19 @@ class ContainerRow(msgspec.Struct):
 
 
 class EndpointRow(msgspec.Struct):
-    """The address of one exporter and how it last answered. Its token is never shown."""
+    """The address of one exporter and how it last answered. Its token is never shown.
+
+    `ca` and `server_name` are for https: whom its certificate must be from, null = an authority that numaweb's machine trusts, and the
+    name in it, null = the host of the address.
+    """
 
     id: int
     cluster: str
     url: str
     name: str | None
     has_token: bool
+    ca: Annotated[str, Meta(description="certificates in PEM form")] | None
+    server_name: str | None
     enabled: bool
     state: Literal["new", "ok", "failing"]
     last_try: datetime | None

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Model
+from django.utils.translation import gettext as _
 
 from monitoring import hot
 from monitoring.kube.kubeconfig import AccessError
@@ -38,6 +39,22 @@ def is_authority(pem: str) -> bool:
     except (ssl.SSLError, ValueError):
         return False
     return True
+
+
+def authority(pem: str) -> str:
+    """Certificates as they are stored; "" = those that this machine trusts. Raises ValidationError where they are none."""
+    pem = pem.strip()
+    if pem and not is_authority(pem):
+        raise ValidationError(_("This is no certificate in PEM form."))
+    return pem
+
+
+def certificate_name(text: str) -> str:
+    """The name in an exporter's certificate as it is stored; "" = the host of its address. Raises ValidationError."""
+    text = text.strip()
+    if text and not addresses.is_name(text):
+        raise ValidationError(_("This is neither a host name nor an IP address, and no certificate has it."))
+    return text
 
 
 def fault_of(connection: Connection) -> tuple[str, str]:

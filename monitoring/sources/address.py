@@ -119,6 +119,12 @@ def is_literal(host: str) -> bool:
     return _ip(host) is not None
 
 
+def is_name(text: str) -> bool:
+    """Whether a text is a host name whose parts TLS can ask for (RFC 5890: at most 63 characters each), or an IP address."""
+    parts = text.removesuffix(".").split(".")
+    return is_literal(text) or (bool(HOST.match(text)) and all(0 < len(part) <= 63 for part in parts))
+
+
 def resolve(address: Address) -> list[tuple[int, str]]:
     """All IP addresses of the host: (family, text). Blocking. Raises SourceError."""
     if literal := _ip(address.host):

@@ -9,6 +9,7 @@ from django.test import Client
 
 from monitoring.models import Cluster, Endpoint, Node
 from policies.models import AuditEntry
+from tests.cluster.certificates import Authority
 from tests.monitoring.api.conftest import ROOT
 from tests.monitoring.api.inventory import SECRET, Lab
 
@@ -204,6 +205,54 @@ def test_a_token_with_a_line_end_is_refused(as_administrator: Client, lab: Lab) 
     body = {"url": "http://10.0.0.8:9105", "token": "a\r\nX-Other: b"}
     problem = send(as_administrator, "post", "clusters/lab/endpoints/", body)
     assert "no blanks" in problem.json()["errors"]["token"][0]
+
+
+def test_whose_certificate_an_exporter_needs_is_set_shown_and_taken_back(
+    as_administrator: Client, lab: Lab
+) -> None:
+    pem = Authority().pem.strip()
+    body = {"url": "https://10.0.0.8:9105", "ca": f"\n{pem}\n", "server_name": "exporters.numaweb.svc"}
+    made = send(as_administrator, "post", "clusters/lab/endpoints/", body)
+    assert made.status_code == 201
+    assert (made.json()["ca"], made.json()["server_name"]) == (pem, "exporters.numaweb.svc")
+    assert last().after["server_name"] == "exporters.numaweb.svc"
+    path = f"endpoints/{made.json()['id']}/"
+    Endpoint.objects.filter(pk=made.json()["id"]).update(state="failing")
+    tag = made.headers["ETag"]
+    changed = send(as_administrator, "patch", path, {"ca": "", "server_name": ""}, If_Match=tag)
+    assert (changed.json()["ca"], changed.json()["server_name"], changed.json()["state"]) == (
+        None,
+        None,
+        "new",
+    )
+    assert changed.headers["ETag"] != tag
+    held = Endpoint.objects.get(pk=made.json()["id"])
+    assert (held.ca, held.server_name) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("ca", "no certificate"),
+        ("ca", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"),
+        *(("server_name", name) for name in (".svc", "a..b", "a b", "hö.st", "a/b", "x" * 64, "http://a")),
+    ],
+)
+def test_what_no_certificate_has_is_refused(
+    as_administrator: Client, lab: Lab, field: str, value: str
+) -> None:
+    path = f"endpoints/{lab.endpoint.pk}/"
+    problem = send(as_administrator, "patch", path, {field: value}, If_Match="*")
+    assert problem.status_code == 400
+    assert "certificate" in problem.json()["errors"][field][0]
+    assert getattr(Endpoint.objects.get(pk=lab.endpoint.pk), field) == ""
+
+
+@pytest.mark.parametrize("name", ["10.0.0.1", "fd00::1", "numa_exporter", "a.b.svc.cluster.local."])
+def test_names_of_certificates_are_taken(as_administrator: Client, lab: Lab, name: str) -> None:
+    path = f"endpoints/{lab.endpoint.pk}/"
+    response = send(as_administrator, "patch", path, {"server_name": name}, If_Match="*")
+    assert response.json()["server_name"] == name
 
 
 def test_the_slug_of_a_cluster_stays(as_administrator: Client, lab: Lab) -> None:
