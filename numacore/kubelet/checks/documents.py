@@ -177,12 +177,20 @@ class _Reader:
         """Keys of JSON are texts: numbers and booleans are written out (sigs.k8s.io/yaml)."""
         if not isinstance(node, yaml.ScalarNode):
             raise _SyntaxError("a key that is no text", node.start_mark.line + 1)
-        value = scalar(node.value) if node.tag == _Loader.PLAIN else node.value
-        if value is None:
+        name = key_text(node.value, plain=node.tag == _Loader.PLAIN)
+        if name is None:
             raise _SyntaxError("a key that is null", node.start_mark.line + 1)
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        return name
+
+
+def key_text(text: str, *, plain: bool) -> str | None:
+    """The text that a key of JSON becomes, `plain` = it stands without quotes; None = it is null, which is no key."""
+    value = scalar(text) if plain else text
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return None if value is None else str(value)
 
 
 def scalar(text: str) -> Any:
