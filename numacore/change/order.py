@@ -165,6 +165,11 @@ def signed_bytes(document: bytes) -> bytes:
     return _DOMAIN + document
 
 
+def key_name(public: bytes) -> str:
+    """How the key with these 32 public bytes is named in orders."""
+    return hashlib.sha256(public).hexdigest()[:16]
+
+
 def encode_signed(signed: Signed) -> bytes:
     return msgspec.json.encode(signed, order="sorted")
 
