@@ -85,6 +85,8 @@ class Container(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     memory_limit: Amount | Max | None = None
     memory_blocks: tuple[MemoryBlock, ...] = ()
     devices: tuple[DeviceClaim, ...] = ()
+    told_by_api: tuple[str, ...] = ()
+    """Fields of these that the node did not tell and the API server's Pod did (`numacore.joining`)."""
 
 
 def shared_pool(online: CpuSet, reserved: CpuSet | None, exclusive: CpuSet) -> CpuSet:

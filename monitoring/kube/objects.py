@@ -157,8 +157,13 @@ class ContainerStateWaiting(Value, frozen=True):
     reason: str = ""
 
 
+class ContainerStateRunning(Value, frozen=True):
+    """That it is there says everything."""
+
+
 class ContainerState(Value, frozen=True):
     waiting: ContainerStateWaiting | None = None
+    running: ContainerStateRunning | None = None
 
 
 class ContainerStatus(Value, frozen=True):

@@ -60,6 +60,8 @@ class Container(models.Model):
     memory = models.BigIntegerField(_("memory"), null=True, blank=True)
     pinning = models.CharField(_("why (not) pinned"), max_length=40, blank=True)
     """Code of `numacore.diagnosis`, for which pages have a sentence."""
+    told_by_api = models.CharField(_("told by the API server"), max_length=64, blank=True)
+    """Which of namespace, pod, name and pod_uid the node did not tell and the API server's Pod did, parted by commas."""
     updated = models.DateTimeField(_("updated"))
 
     class Meta:

@@ -161,6 +161,8 @@ class Pod(models.Model):
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="pods", verbose_name=_("cluster"))
     uid = models.CharField(_("uid"), max_length=64)
+    kubelet_uid = models.CharField(_("uid on its node"), max_length=64, blank=True)
+    """By which its kubelet, its control groups and its events know it; of a static pod not the one of its mirror here."""
     namespace = models.CharField(_("namespace"), max_length=63)
     name = models.CharField(_("name"), max_length=253)
     node_name = models.CharField(_("node"), max_length=253, blank=True)
@@ -182,6 +184,8 @@ class Pod(models.Model):
     """Of the whole pod, as the scheduler adds them up; a limit is null unless every container has one."""
     resources = models.JSONField(default=dict)
     """What its containers ask for: what the engine needs to judge it again."""
+    running = models.JSONField(default=dict)
+    """Names of its running containers by their ids, without the runtime before them."""
 
     class Meta:
         ordering = ["namespace", "name"]
@@ -193,6 +197,7 @@ class Pod(models.Model):
             models.Index(fields=["cluster", "node_name"], name="pod_on_node"),
             models.Index(fields=["cluster", "phase", "reason"], name="pod_phase"),
             models.Index(fields=["cluster", "namespace", "name"], name="pod_name"),
+            models.Index(fields=["kubelet_uid"], name="pod_of_kubelet"),
         ]
 
     def __str__(self) -> str:
@@ -215,6 +220,9 @@ class Failure(models.Model):
     first = models.DateTimeField(_("first"))
     last = models.DateTimeField(_("last"))
     last_pod = models.CharField(_("newest pod"), max_length=253, blank=True)
+    asked = models.JSONField(null=True, blank=True)
+    """What of the newest pod's spec decides about its placement, as a manifest without names: it outlives the pod. null = of an
+    earlier version, which did not keep it."""
     judged = models.DateTimeField(_("judged"), null=True, blank=True)
     """When the engine was asked about the newest pod, from the node's state at that moment."""
     state_age = models.FloatField(null=True, blank=True)

@@ -60,6 +60,22 @@ class Settings(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(3660)],
         help_text=_("Which containers sat where, and what happened to nodes, is kept this long."),
     )
+    event_days = models.PositiveIntegerField(
+        _("days of the clusters' events"),
+        default=14,
+        validators=[MinValueValidator(1), MaxValueValidator(3660)],
+        help_text=_(
+            "Events of Kubernetes that concern NUMA are kept this long; the API server itself forgets them after an hour."
+        ),
+    )
+    failure_days = models.PositiveIntegerField(
+        _("days of failed admissions"),
+        default=90,
+        validators=[MinValueValidator(1), MaxValueValidator(3660)],
+        help_text=_(
+            "A line of refused pods is kept this long after its newest pod, unless one of them is still there."
+        ),
+    )
     gone_hours = models.PositiveIntegerField(
         _("hours until a node counts as gone"),
         default=24,

@@ -7,6 +7,7 @@ from monitoring.selectors.attention import Attention
 from monitoring.selectors.clusters import ClusterSummary, cluster, cluster_ids, clusters
 from monitoring.selectors.configuration import settings
 from monitoring.selectors.inventory import Hit, containers, events, namespaces, node_ids, nodes, search
+from monitoring.selectors.joining import joined
 from monitoring.selectors.nodestate import NeverHeardError, NodeState, SectionState, node_state
 from monitoring.selectors.ordering import field_of, order, stretch
 from monitoring.selectors.overview import Component, Overview, Tile, Totals, overview
@@ -32,6 +33,7 @@ __all__ = [
     "field_of",
     "histories",
     "history",
+    "joined",
     "namespaces",
     "node_ids",
     "node_state",

@@ -11,7 +11,7 @@ import zstandard
 from monitoring import hot
 from monitoring.hot import HotNode
 from monitoring.models import Cluster, Endpoint, Node, Placement
-from monitoring.selectors import configuration
+from monitoring.selectors import configuration, joining
 from numacore import report, wire
 from numacore.facts import Facts
 from numacore.report import NodeReport
@@ -86,6 +86,7 @@ def node_state(cluster: Cluster, name: str, now: datetime) -> NodeState:
 
 
 def _live(node: Node, endpoint: Endpoint | None, state: HotNode, facts: Facts, now: datetime) -> NodeState:
+    facts = joining.joined_of(node, facts)
     moment = now.timestamp()
     age = max(0.0, moment - state.received)
     stale = age > configuration.stale_after() and not _heard_since(node, moment)
@@ -124,11 +125,12 @@ def _stored(
     assert node.topology is not None
     placement = Placement.objects.filter(node=node).order_by("-since").first()
     code, text = failure or _cause(node, endpoint)
-    facts = Facts(
+    told = Facts(
         topology=_topology.decode(node.topology.document),
         attributes=msgspec.convert(node.attributes, Attributes, strict=False, dec_hook=dec_hook),
         containers=_containers(placement) if placement else (),
     )
+    facts = joining.joined_of(node, told)
     age = None if node.last_seen is None else (now - node.last_seen).total_seconds()
     source = SectionState(age, "store")
     return NodeState(

@@ -23,7 +23,7 @@ LENGTHS = {"pod_uid": 64, "namespace": 253, "pod": 253, "name": 253, "runtime": 
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """A node with its facts and the report made of them."""
+    """A node with the facts that its exporter told, and the report made of them and of what the API server adds."""
 
     node: int
     facts: Facts
@@ -162,6 +162,7 @@ def container_row(each: ContainerReport) -> dict[str, Any]:
         "cpu_use": each.cpu_use,
         "memory": each.memory,
         "pinning": each.pinning.code[:40],
+        "told_by_api": ",".join(container.told_by_api),
     }
 
 
@@ -169,6 +170,7 @@ COLUMNS = (
     *("pod_uid", "namespace", "pod", "name", "kubernetes", "runtime", "qos", "kind", "cpus", "cpu_count"),
     *("cpu_nodes", "memory_nodes", "device_nodes", "locality", "cost", "remote_pages"),
     *("cross_cpu", "cross_memory", "cross_device", "crossing", "cpu_use", "memory", "pinning"),
+    "told_by_api",
 )
 
 

@@ -166,12 +166,12 @@ class AskPlanner(ClusterView):
 
     def get(self, request: HttpRequest, line: int, **_kwargs: Any) -> HttpResponse:
         found = failures.lines(self.cluster).filter(pk=line).first()
-        pod = failures.newest_pod(found) if found else None
-        if found is None or pod is None:
+        manifest = manifest_of(found) if found else None
+        if found is None or manifest is None:
             return self.back(
                 request, _("No pod of this line is there any more, so nobody knows what it asked for.")
             )
-        query = planner_input.address(manifest_of(pod), {"find": found.node_name})
+        query = planner_input.address(manifest, {"find": found.node_name})
         if query is None:
             return self.back(
                 request, _("The manifest of this pod is too long for an address; paste it into the Planner.")
@@ -184,13 +184,19 @@ class AskPlanner(ClusterView):
         return HttpResponseRedirect(reverse("failures", kwargs={"cluster": self.cluster.slug}))
 
 
-def manifest_of(pod: Pod) -> str:
-    """What is known of a pod, as a manifest: what decides about its placement."""
-    spec = {**({"schedulerName": pod.scheduler} if pod.scheduler else {}), **pod.resources}
+def manifest_of(line: Failure) -> str | None:
+    """What decided about the newest pod of a line, as a manifest; None = it was not kept, and no pod is there to look it up."""
+    name, asked = line.last_pod, line.asked
+    if asked is None:
+        pod = failures.newest_pod(line)
+        if pod is None:
+            return None
+        scheduler = {"schedulerName": pod.scheduler} if pod.scheduler else {}
+        name, asked = pod.name, {"spec": {**scheduler, **pod.resources}}
     document = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": pod.name, "namespace": pod.namespace},
-        "spec": spec,
+        "metadata": {"name": name, "namespace": line.namespace, **asked.get("metadata", {})},
+        "spec": asked["spec"],
     }
     return str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))

@@ -84,26 +84,29 @@ def threshold() -> float:
 
 def report(drafts: Sequence[Draft], busy_threshold: float, tenure: Tenure) -> Outcome:
     """Makes and writes reports. Raises LeaseLostError, DatabaseError."""
-    observations, unreadable = [], {}
+    told, unreadable = {}, {}
     for draft in drafts:
-        state = draft.state
         try:
-            facts = state.facts(draft.machine)
+            facts = draft.state.facts(draft.machine)
         except WireError as error:
-            unreadable[state.node] = str(error)
+            unreadable[draft.state.node] = str(error)
             continue
         if facts is not None:
-            observations.append(
-                recording.Observation(
-                    state.node,
-                    facts,
-                    node_report(facts, busy_threshold),
-                    len(state.problems),
-                    datetime.fromtimestamp(state.received, UTC),
-                    draft.same_containers,
-                    draft.new_kubelet,
-                )
-            )
+            told[draft.state.node] = facts
+    known = selectors.joined(told)
+    observations = [
+        recording.Observation(
+            draft.state.node,
+            told[draft.state.node],
+            node_report(known[draft.state.node], busy_threshold),
+            len(draft.state.problems),
+            datetime.fromtimestamp(draft.state.received, UTC),
+            draft.same_containers,
+            draft.new_kubelet,
+        )
+        for draft in drafts
+        if draft.state.node in told
+    ]
     recording.record(observations, tenure, busy_threshold)
     return Outcome([_reported(each) for each in observations], unreadable)
 

@@ -16,6 +16,7 @@ from django.db.models import F
 
 from monitoring.models import Cluster, Failure
 from monitoring.selectors import planning
+from numacore.manifest import POLICY_ANNOTATION
 
 REASONS = frozenset(
     ("TopologyAffinityError", "UnexpectedAdmissionError", "SMTAlignmentError", "PodFeatureUnsupported")
@@ -31,6 +32,8 @@ class Refused(msgspec.Struct, frozen=True):
 
     uid: str
     columns: Mapping[str, Any]
+    policy: str = ""
+    """Value of the annotation by which it asks Volcano for a topology policy; "" = none."""
 
 
 def refused(columns: Mapping[str, Any]) -> bool:
@@ -61,6 +64,7 @@ class Failures:
             "last": now,
             "last_pod": newest.columns["name"],
             "message": newest.columns["message"],
+            "asked": asked(newest),
         }
         if judged:
             values |= self._judged(newest, now)
@@ -88,6 +92,17 @@ class Failures:
             "verdict": found.explanation and msgspec.to_builtins(found.explanation),
             "obstacle": found.obstacle,
         }
+
+
+def asked(pod: Refused) -> dict[str, Any]:
+    """What decides about a pod's placement, as a manifest without names."""
+    scheduler = pod.columns["scheduler"]
+    spec = {**({"schedulerName": scheduler} if scheduler else {}), **pod.columns["resources"]}
+    return (
+        {"metadata": {"annotations": {POLICY_ANNOTATION: pod.policy}}, "spec": spec}
+        if pod.policy
+        else {"spec": spec}
+    )
 
 
 LINE = ("namespace", "owner_kind", "owner_name", "node_name", "reason")

@@ -71,6 +71,7 @@ def pod(told: objects.Pod) -> Columns:
     kind, owner = owner_of(told.metadata)
     cpu, memory = _requested(spec, "cpu"), _requested(spec, "memory")
     return {
+        "kubelet_uid": _cut(Pod, "kubelet_uid", told.metadata.annotations.get(MIRRORED) or told.metadata.uid),
         "namespace": told.metadata.namespace,
         "name": told.metadata.name,
         "node_name": spec.node_name,
@@ -88,6 +89,21 @@ def pod(told: objects.Pod) -> Columns:
         "memory_request": _bytes(memory),
         "memory_limit": _bytes(_limited(spec, "memory")),
         "resources": asked(spec),
+        "running": running(status),
+    }
+
+
+MIRRORED = "kubernetes.io/config.mirror"
+"""Annotation of the mirror of a static pod: the uid that its kubelet gave it, a hash (kubelet 1.37, config/common.go `applyDefaults`)."""
+
+
+def running(status: objects.PodStatus) -> dict[str, str]:
+    """Names of a pod's running containers by their ids. One that waits or is over has no control group."""
+    told = (*status.init_container_statuses, *status.container_statuses)
+    return {
+        each.container_id.rpartition("//")[2]: each.name
+        for each in told
+        if each.state.running is not None and each.container_id
     }
 
 
