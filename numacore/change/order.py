@@ -135,6 +135,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Seconds."""
     in_force: dict[str, Any] | None = None
     """None = nobody could tell."""
+    source: str = ""
+    """Who told: `configz`, or `state-files`, which know only the policies of CPU and memory manager."""
 
 
 _order_decoder = msgspec.json.Decoder(Order)
