@@ -24,6 +24,7 @@ from monitoring.selectors import failures
 from policies import audit, selectors, tasks, words
 from policies.models import Cleanup, CleanupPod
 from policies.services import cleanup as services
+from policies.services.who import Who
 
 OPERATE = "policies.operate_cleanup"
 FILTERS = ("namespace", "owner", "owner_kind", "node", "reason")
@@ -186,8 +187,8 @@ def refuse(error: services.CleanupError) -> NoReturn:
     raise base.Conflict(" ".join(words.obstacle(error.code, error.cause)))
 
 
-def who(request: Request) -> services.Who:
-    return services.Who(audit.actor(request), request.META.get("REMOTE_ADDR", ""))
+def who(request: Request) -> Who:
+    return Who(audit.actor(request), request.META.get("REMOTE_ADDR", ""))
 
 
 class Operating(base.ApiView):

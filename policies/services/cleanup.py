@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from django.conf import settings
 from django.db import transaction
@@ -26,6 +26,7 @@ from policies import audit, selectors
 from policies.audit import Event
 from policies.gateway import Gateway
 from policies.models import Cleanup, CleanupPod
+from policies.services.who import Who
 
 State, Outcome = Cleanup.State, CleanupPod.Outcome
 MOST = 20_000
@@ -51,13 +52,6 @@ class CleanupError(Exception):
         super().__init__(f"{code}: {cause}" if cause else code)
         self.code: Obstacle = code
         self.cause = cause
-
-
-class Who(NamedTuple):
-    """Who wants something, and from where."""
-
-    name: str
-    address: str
 
 
 def preview(

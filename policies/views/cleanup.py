@@ -20,6 +20,7 @@ from monitoring.views.base import MENU_PATH, ClusterPage, Crumb
 from policies import audit, selectors, tasks, words
 from policies.models import Cleanup, CleanupPod
 from policies.services import cleanup as services
+from policies.services.who import Who
 
 OPERATE = "policies.operate_cleanup"
 PER_PAGE = 50
@@ -38,8 +39,8 @@ class Operated(ClusterPage):
         up = Crumb(gettext_lazy("Failures"), self.address("failures"))
         return [*(Crumb(label) for label in MENU_PATH), up, Crumb(self.title)]
 
-    def who(self) -> services.Who:
-        return services.Who(audit.actor(self.request), self.request.META.get("REMOTE_ADDR", ""))
+    def who(self) -> Who:
+        return Who(audit.actor(self.request), self.request.META.get("REMOTE_ADDR", ""))
 
     def allow(self) -> None:
         if not self.request.user.has_perm(OPERATE):

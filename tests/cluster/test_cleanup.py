@@ -13,7 +13,8 @@ from monitoring.selectors import failures
 from policies.gateway import Done, Gateway
 from policies.models import Cleanup
 from policies.services import cleanup
-from policies.services.cleanup import CleanupError, Who
+from policies.services.cleanup import CleanupError
+from policies.services.who import Who
 from tests.cluster import rights, things
 from tests.cluster.api import Object
 from tests.cluster.controlplane import ControlPlane, until

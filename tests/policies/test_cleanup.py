@@ -21,7 +21,8 @@ from policies import tasks
 from policies.gateway import Done
 from policies.models import AuditEntry, Cleanup, CleanupPod
 from policies.services import cleanup
-from policies.services.cleanup import CleanupError, Who
+from policies.services.cleanup import CleanupError
+from policies.services.who import Who
 from tests.monitoring.pages import refusals, seeds
 
 OTTO = Who("otto", "10.0.0.5")
