@@ -422,6 +422,8 @@ class SettingsForm(SecretForm):
                 "minute_days",
                 "quarter_days",
                 "placement_days",
+                "event_days",
+                "failure_days",
                 "gone_hours",
             ),
             *("prometheus_url", "prometheus_token"),
@@ -442,7 +444,12 @@ class SettingsAdmin(admin.ModelAdmin[Settings]):
         (_("Thresholds"), {"fields": ("busy_threshold",)}),
         (
             _("How long things are kept"),
-            {"fields": ("detail_hours", "minute_days", "quarter_days", "placement_days", "gone_hours")},
+            {
+                "fields": (
+                    *("detail_hours", "minute_days", "quarter_days", "placement_days", "event_days"),
+                    *("failure_days", "gone_hours"),
+                )
+            },
         ),
         ("Prometheus", {"fields": ("prometheus_url", "prometheus_token", "forget")}),
     )

@@ -27,6 +27,11 @@ urlpatterns = [
         failures.FailureExport.as_view(),
         name="failures_export",
     ),
+    path(
+        "c/<slug:cluster>/failures/not-starting.<str:form>",
+        failures.StartExport.as_view(),
+        name="starting_export",
+    ),
     path("c/<slug:cluster>/failures/<int:line>/planner/", failures.AskPlanner.as_view(), name="ask_planner"),
     path("c/<slug:cluster>/pods/", kubernetes.Pods.as_view(), name="pods"),
     path("c/<slug:cluster>/pods/pods.<str:form>", kubernetes.PodExport.as_view(), name="pods_export"),

@@ -77,6 +77,8 @@ class Settings(base.ApiView):
                 minute_days=held.minute_days,
                 quarter_days=held.quarter_days,
                 placement_days=held.placement_days,
+                event_days=held.event_days,
+                failure_days=held.failure_days,
                 gone_hours=held.gone_hours,
                 prometheus_url=held.prometheus_url or settings.NUMAWEB_PROMETHEUS_URL or None,
                 has_prometheus_token=bool(held.prometheus_token),

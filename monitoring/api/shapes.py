@@ -433,6 +433,8 @@ class SettingsValue(msgspec.Struct):
     minute_days: int
     quarter_days: int
     placement_days: int
+    event_days: int
+    failure_days: int
     gone_hours: int
     prometheus_url: str | None
     has_prometheus_token: bool

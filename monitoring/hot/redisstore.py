@@ -117,7 +117,7 @@ class RedisStore:
         if nodes:
             with self._pipeline() as pipeline:
                 pipeline.delete(*(f"{PREFIX}node:{node}" for node in nodes))
-                pipeline.zrem(f"{PREFIX}watched", *nodes)
+                pipeline.srem(f"{PREFIX}watched", *nodes)
         for node in nodes:
             self._written.pop(node, None)
 

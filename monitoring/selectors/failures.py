@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from django.db.models import Case, CharField, Count, F, Max, Min, QuerySet, Value, When
+from django.db.models import Case, CharField, Count, Exists, F, Max, Min, OuterRef, QuerySet, Value, When
 
 from monitoring.kube.resources import PODS
 from monitoring.models import Cluster, Connection, Failure, Node, Pod, WatchHealth
@@ -125,7 +125,8 @@ def starting(cluster: Cluster) -> QuerySet[Pod]:
 
 def grouped(pods: QuerySet[Any]) -> QuerySet[Any, Any]:
     """Those of `starting` by owner, node and reason: how many, the first and the newest."""
-    counted = pods.order_by().values(*OWNED)
+    here = Node.objects.filter(gone_at=None, cluster=OuterRef("cluster"), name=OuterRef("node_name"))
+    counted = pods.order_by().annotate(has_page=Exists(here)).values(*OWNED, "has_page")
     summed = {"pods": Count("pk"), "first": Min("created"), "last": Max("created"), "example": Max("name")}
     found: QuerySet[Any, Any] = counted.annotate(**summed)
     return found

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Collection, Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 from django.conf import settings
 from django.db import transaction
 
 from monitoring import hot
-from monitoring.models import Endpoint, Node, NodeEvent
+from monitoring.models import Endpoint, NodeEvent
 from monitoring.services import identity, leases
 from monitoring.services.leases import Tenure
 from monitoring.sources import failures
@@ -67,21 +67,6 @@ def _write(health: Health) -> None:
 
 
 WRITTEN = (*("last_try", "last_ok", "failures", "failures_total", "skew", "state", "error", "remedy"),)
-
-
-def retire(now: datetime, hours: int) -> list[int]:
-    """Marks nodes gone that did not answer for so long, but for those that an API server has. Returns them."""
-    silent = Node.objects.filter(
-        gone_at=None, last_seen__lt=now - timedelta(hours=hours), kubernetes__isnull=True
-    )
-    gone = []
-    for node in silent.order_by("pk")[:500]:
-        with transaction.atomic():
-            if Node.objects.filter(pk=node.pk, gone_at=None, last_seen=node.last_seen).update(gone_at=now):
-                node.container_rows.all().delete()
-                identity.event(node.pk, now, Code.GONE, {})
-                gone.append(node.pk)
-    return gone
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -175,7 +160,7 @@ async def _ask_all(endpoints: list[Endpoint]) -> list[hot.HotNode]:
             endpoint=endpoint.pk,
             exporter=known.exporter,
             received=known.received,
-            taken=known.taken,
+            taken=known.whole_taken,
             hashes=dict(known.hashes),
             confirmed=dict(known.confirmed),
             problems=known.problems,

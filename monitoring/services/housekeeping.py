@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from monitoring import history, hot, selectors
+from django.db.models import Exists, OuterRef, QuerySet
+
+from monitoring import history, selectors
 from monitoring.history import retention, spans
-from monitoring.models import NodeEvent, Placement
-from monitoring.services import endpoints
+from monitoring.models import ClusterEvent, Failure, NodeEvent, Placement, Pod
+from monitoring.services import retiring
 
 DAY = 86400
 
@@ -30,6 +32,23 @@ def forget(now: datetime) -> int:
     gone = history.forget(moment, keep)
     gone += retention.in_batches(NodeEvent.objects.filter(at__lt=limit))
     gone += retention.in_batches(Placement.objects.filter(until__lt=limit))
-    if retired := endpoints.retire(now, wanted.gone_hours):
-        hot.store().forget(retired)
+    gone += retention.in_batches(
+        ClusterEvent.objects.filter(last__lt=now - timedelta(days=wanted.event_days))
+    )
+    gone += retention.in_batches(_over(now - timedelta(days=wanted.failure_days)))
+    gone += retiring.unread(now)
+    retiring.silent(now, wanted.gone_hours)
+    retiring.forget_left(now)
     return gone
+
+
+def _over(limit: datetime) -> QuerySet[Failure]:
+    """Lines without a new refusal since then, and without a pod that is still there for somebody to clean up."""
+    there = Pod.objects.filter(
+        cluster=OuterRef("cluster"),
+        namespace=OuterRef("namespace"),
+        node_name=OuterRef("node_name"),
+        phase="Failed",
+        reason=OuterRef("reason"),
+    )
+    return Failure.objects.filter(~Exists(there), last__lt=limit)

@@ -32,7 +32,8 @@ def reseal() -> Resealed:
     for model, column in COLUMNS:
         for row in model._default_manager.exclude(**{column: ""}).select_for_update().order_by("pk"):
             if isinstance(getattr(row, column), Unreadable):
-                unreadable.append(str(row))
+                where = " ".join(dict.fromkeys((str(model._meta.verbose_name), str(row))))
+                unreadable.append(f"{column} of {where}")
             else:
                 row.save(update_fields=[column])
                 done += 1

@@ -8,11 +8,12 @@ from urllib.parse import urlencode
 import django_tables2
 import yaml
 from django.contrib import messages
-from django.db.models import Count, Sum
+from django.db.models import Count, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django_filters import FilterSet
 from django_tables2.data import TableQuerysetData
 
 from monitoring import filters, tables
@@ -25,8 +26,9 @@ from monitoring.views.lists import Export, ListPage, Nothing
 
 COLUMNS = (
     *("namespace", "owner_kind", "owner_name", "node_name", "reason", "count", "first", "last", "last_pod"),
-    *("message", "judged", "state_age", "obstacle", "verdict"),
+    *("message", "judged", "state_age", "obstacle", "verdict", "asked"),
 )
+START_COLUMNS = (*failures.OWNED, "pods", "first", "last", "example")
 
 
 class Told(TableQuerysetData):
@@ -44,7 +46,15 @@ class Told(TableQuerysetData):
             each.still = there.get(failures.key_of(each), 0)
             each.told = words.explained(each, names)
             each.has_page = each.node_name in nodes
+            each.pods_query = urlencode(pods_of(each))
         return found
+
+
+def pods_of(line: Failure) -> dict[str, str]:
+    """The filter of the list of pods that finds those of a line that are still there; a pod that nobody owns is found by its name."""
+    whose = {"q": line.owner_name} if line.owner_kind == "Pod" else {"owner": line.owner_name}
+    where = {"namespace": line.namespace, "node": line.node_name}
+    return {**whose, **where, "phase": failures.FAILED, "reason": line.reason}
 
 
 class FailureTable(django_tables2.Table):
@@ -107,6 +117,7 @@ class Failures(FailureRows, ListPage):
     table_class: type[django_tables2.Table] = FailureTable
     nothing = (gettext_lazy("No pod was refused"), gettext_lazy("None."))
     kind = "refused"
+    export = "failures_export"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         watched = failures.watched(self.cluster)
@@ -117,6 +128,7 @@ class Failures(FailureRows, ListPage):
             headline=words.headline(watched, made["lines"], made["pods"] or 0, remaining),
             outdated=words.outdated(watched) if made["lines"] else None,
             kind=self.kind,
+            export=self.export,
             lines=made["lines"],
             starting=failures.starting(self.cluster).count(),
             namespaces=failures.known(self.cluster, "namespace"),
@@ -134,14 +146,22 @@ class Failures(FailureRows, ListPage):
         return words.nothing(watched)
 
 
-class Starting(Failures):
+class StartRows:
+    """Pods of the cluster that do not start, behind the page's filter."""
+
+    request: HttpRequest
+    cluster: Cluster
+
+    def filtered(self) -> filters.StartFilter:
+        return filters.StartFilter(self.request.GET, failures.starting(self.cluster), request=self.request)
+
+
+class Starting(StartRows, Failures):
     """Which pods were admitted and do not start?"""
 
     table_class = StartTable
     kind = "starting"
-
-    def filtered(self) -> filters.StartFilter:
-        return filters.StartFilter(self.request.GET, failures.starting(self.cluster), request=self.request)
+    export = "starting_export"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return {**super().get_context_data(**kwargs), "reasons": sorted(Pod.START_FAILURES)}
@@ -159,6 +179,16 @@ class FailureExport(FailureRows, Export):
 
     columns = COLUMNS
     name = "failures"
+
+
+class StartExport(StartRows, Export):
+    """Lines of pods that do not start as a file."""
+
+    columns = START_COLUMNS
+    name = "not-starting"
+
+    def rows(self, found: FilterSet) -> QuerySet[Any]:
+        return failures.grouped(found.qs).order_by("-pods", *failures.OWNED)
 
 
 class AskPlanner(ClusterView):

@@ -247,13 +247,17 @@ class Export(ClusterView):
         found = self.filtered()
         if not found.is_valid():
             return exports.refusal(found.form)
-        rows: QuerySet[Any] = found.qs
         return exports.answer(
             form,
             f"{slugify(self.cluster.slug)}-{self.name}",
             self.columns,
-            rows.values(*self.columns)[: exports.MOST_ROWS],
+            self.rows(found).values(*self.columns)[: exports.MOST_ROWS],
         )
+
+    def rows(self, found: FilterSet) -> QuerySet[Any]:
+        """What becomes lines of the file."""
+        rows: QuerySet[Any] = found.qs
+        return rows
 
 
 class NodeExport(NodeRows, Export):

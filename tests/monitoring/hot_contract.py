@@ -79,6 +79,14 @@ def it_forgets(store: Store) -> None:
     assert store.get(8) is not None
 
 
+def it_forgets_a_node_that_somebody_looks_at(store: Store) -> None:
+    store.put([state(7), state(8)])
+    store.watch(7, 30)
+    store.watch(8, 30)
+    store.forget([7])
+    assert (store.get(7), store.watched()) == (None, {8})
+
+
 def it_keeps_the_cells_of_every_shard(store: Store) -> None:
     store.put_cells(1, 0, block([0], b"\x01\x02"))
     store.put_cells(1, 1, block([4], b"\x05\x06"))
@@ -116,6 +124,7 @@ CONTRACT = [
         it_returns_what_was_put,
         it_replaces_what_changed_and_keeps_the_rest,
         it_forgets,
+        it_forgets_a_node_that_somebody_looks_at,
         it_keeps_the_cells_of_every_shard,
         it_knows_who_is_looked_at,
         it_counts,

@@ -119,6 +119,8 @@ def test_it_changes_settings(as_administrator: Client) -> None:
         "minute_days": "7",
         "quarter_days": "100",
         "placement_days": "10",
+        "event_days": "3",
+        "failure_days": "60",
         "gone_hours": "48",
         "prometheus_url": "https://prometheus.example.org/",
         "prometheus_token": SECRET,
@@ -127,6 +129,7 @@ def test_it_changes_settings(as_administrator: Client) -> None:
     assert as_administrator.post(url, data).status_code == 302
     row = selectors.settings()
     assert (row.busy_threshold, row.prometheus_url) == (0.25, "https://prometheus.example.org")
+    assert (row.event_days, row.failure_days) == (3, 60)
     assert row.prometheus_token == SECRET
     assert SECRET not in as_administrator.get(url).content.decode()
     assert as_administrator.post(url, {**data, "busy_threshold": "7"}).status_code == 200

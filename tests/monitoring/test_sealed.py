@@ -8,14 +8,16 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.apps import apps
+from django.core.management import CommandError, call_command, load_command_class
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 
 from monitoring.models import Cluster, Endpoint, Settings
-from monitoring.models.sealed import Unreadable, seal, unseal
+from monitoring.models.sealed import SealedField, Unreadable, seal, unseal
 from monitoring.selectors import timeline
+from monitoring.services import sealing
 from monitoring.sources import exporter, failures
 from monitoring.sources.failures import SourceError
 
@@ -58,9 +60,32 @@ def test_an_earlier_key_still_reads_and_the_present_one_writes(endpoint: Endpoin
     assert Endpoint.objects.get().token == SECRET
     output = StringIO()
     call_command("reseal", stdout=output)
-    assert "1 tokens" in output.getvalue()
+    assert "1 secrets" in output.getvalue()
     settings.SECRET_KEY_FALLBACKS = []
     assert Endpoint.objects.get().token == SECRET
+
+
+def test_the_command_says_what_it_encrypts() -> None:
+    """Each column that it goes through is named in its help, by the word that people know it by."""
+    words = {
+        "token": "bearer tokens of exporters",
+        "prometheus_token": "and of Prometheus",
+        "kubeconfig": "kubeconfig",
+        "exporter_token": "exporters' token",
+    }
+    assert {column for _model, column in sealing.COLUMNS} == words.keys()
+    help_text = load_command_class("monitoring", "reseal").help
+    assert [word for word in (*words.values(), "ServiceAccount token") if word not in help_text] == []
+
+
+def test_every_sealed_column_is_encrypted_anew() -> None:
+    there = {
+        (model, field.name)
+        for model in apps.get_models()
+        for field in model._meta.concrete_fields
+        if isinstance(field, SealedField)
+    }
+    assert there == set(sealing.COLUMNS)
 
 
 def test_with_another_key_the_exporter_is_not_asked_and_the_remedy_is_named(
@@ -84,7 +109,9 @@ def test_saving_a_row_whose_token_cannot_be_read_keeps_it_for_its_key(
     row = Endpoint.objects.get()
     row.name = "renamed"
     row.save()
-    with pytest.raises(CommandError, match=r"No key opens the token of: .*NUMAWEB_SECRET_KEY_FALLBACKS"):
+    with pytest.raises(
+        CommandError, match=r"No key opens: token of endpoint renamed\..*NUMAWEB_SECRET_KEY_FALLBACKS"
+    ):
         call_command("reseal")
     settings.SECRET_KEY = OLD
     assert Endpoint.objects.get().token == SECRET

@@ -1,4 +1,4 @@
-"""Events of a cluster that concern NUMA placement. The API server forgets them after an hour; here they stay as long as placements do."""
+"""Events of a cluster that concern NUMA placement. The API server forgets them after an hour; here they stay as long as administrators want."""
 
 from __future__ import annotations
 

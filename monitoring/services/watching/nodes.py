@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import partial
+
+from django.db import transaction
 
 from monitoring.kube import objects
 from monitoring.models import Endpoint, KubernetesNode, Node, NodeEvent
+from monitoring.services import retiring
 from monitoring.services.changes import BATCH, Changes
 from monitoring.services.watching import rows
 from monitoring.services.watching.keeper import Keeper
@@ -63,8 +67,9 @@ class NodeKeeper(Keeper[objects.Node]):
         changes.write()
 
     def _silence(self, left: Sequence[int]) -> None:
-        """Whoever spoke for these nodes is asked anew who it is."""
+        """Whoever spoke for these nodes is asked anew who it is, and what they told last is nobody's any more."""
         if left:
+            transaction.on_commit(partial(retiring.forget_states, left))
             KubernetesNode.objects.filter(node__in=left).delete()
             Endpoint.objects.filter(node__in=left).update(node=None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -14,7 +15,11 @@ from django.test import Client
 from monitoring.models import Cluster, Connection, Failure, Pod, WatchHealth
 from tests.monitoring.pages import refusals
 from tests.monitoring.pages.refusals import owned, told
+from tests.monitoring.watching import objects
 
+REFUSED = {"phase": "Failed", "reason": "TopologyAffinityError", "message": "Pod was rejected"}
+TRAIN = {"nodeName": "node-07", "schedulerName": "volcano", "containers": [objects.container("40")]}
+ROW = re.compile(r"<tr.*?</tr>", re.DOTALL)
 PAGE, STARTING = "/c/east/failures/", "/c/east/failures/starting/"
 
 
@@ -100,7 +105,7 @@ def test_pods_that_were_removed_stay_counted(scene: Cluster, as_viewer: Client) 
     assert " 7 2 still there" in lines["inference"]
     assert " 1 none there" in lines["batch"]
     assert "Ask the Planner" in lines["inference"]
-    assert "Ask the Planner" not in lines["batch"]
+    assert "Ask the Planner" in lines["batch"]  # what it asked for is kept
 
 
 @pytest.mark.parametrize(
@@ -141,8 +146,40 @@ def test_the_planner_gets_the_newest_pod_on_that_node(scene: Cluster, as_viewer:
     assert "refused" in as_viewer.get(answer["Location"]).content.decode()
 
 
-def test_the_planner_cannot_be_asked_about_a_pod_that_is_gone(scene: Cluster, as_viewer: Client) -> None:
+def test_the_planner_can_be_asked_about_a_pod_that_is_gone(scene: Cluster, as_viewer: Client) -> None:
     Pod.objects.filter(owner_name="batch").delete()
+    line = Failure.objects.get(owner_name="batch")
+    address = f"{PAGE}{line.pk}/planner/"
+    assert address in as_viewer.get(PAGE).content.decode()
+    asked = parse_qs(urlsplit(as_viewer.get(address)["Location"]).query)
+    manifest = yaml.safe_load(asked["m"][0])
+    assert manifest["metadata"] == {"name": "batch-0", "namespace": "jobs"}
+    assert manifest["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "60", "memory": "16Gi"}
+
+
+def test_the_planner_gets_the_wish_for_a_policy_too(scene: Cluster, as_viewer: Client) -> None:
+    wish = {"annotations": {"volcano.sh/numa-topology-policy": "restricted", "secret": "of nobody's concern"}}
+    meta = {"name": "train-1", "uid": "t1", "namespace": "shop", **wish}
+    told(scene, objects.pod("train-1", "t1", meta=meta, spec=TRAIN, status=REFUSED))
+    line = Failure.objects.get(last_pod="train-1")
+    asked = parse_qs(urlsplit(as_viewer.get(f"{PAGE}{line.pk}/planner/")["Location"]).query)
+    manifest = yaml.safe_load(asked["m"][0])
+    assert manifest["metadata"]["annotations"] == {"volcano.sh/numa-topology-policy": "restricted"}
+    assert manifest["spec"]["schedulerName"] == "volcano"
+
+
+def test_the_planner_takes_a_pod_of_sixty_containers(scene: Cluster, as_viewer: Client) -> None:
+    spec = {"nodeName": "node-07", "containers": [objects.container("1", name=f"c{i}") for i in range(60)]}
+    told(scene, objects.pod("wide-1", "w1", spec=spec, status=REFUSED))
+    line = Failure.objects.get(last_pod="wide-1")
+    answer = as_viewer.get(f"{PAGE}{line.pk}/planner/")
+    assert answer["Location"].startswith("/c/east/planner/?")
+    assert "c59" in as_viewer.get(answer["Location"]).content.decode()
+
+
+def test_the_planner_cannot_be_asked_what_nobody_kept(scene: Cluster, as_viewer: Client) -> None:
+    Pod.objects.filter(owner_name="batch").delete()
+    Failure.objects.filter(owner_name="batch").update(asked=None)  # a line of an earlier version
     line = Failure.objects.get(owner_name="batch")
     answer = as_viewer.get(f"{PAGE}{line.pk}/planner/")
     assert (answer.status_code, answer["Location"]) == (302, PAGE)
@@ -167,6 +204,26 @@ def test_the_list_is_a_file_too(scene: Cluster, as_viewer: Client) -> None:
 
 
 # ---------------------------------------------------------------- nothing to show
+
+
+def test_pods_that_do_not_start_are_a_file_too(scene: Cluster, as_viewer: Client) -> None:
+    address = f"{PAGE}not-starting.csv"
+    assert address in as_viewer.get(STARTING).content.decode()
+    (row,) = csv.DictReader(as_viewer.get(address).content.decode().splitlines())
+    assert (row["line_name"], row["reason"], row["pods"], row["example"]) == (
+        *("web", "CreateContainerError", "3", "web-2"),
+    )
+    assert not list(csv.DictReader(as_viewer.get(f"{address}?owner=none").content.decode().splitlines()))
+    (found,) = as_viewer.get(f"{PAGE}not-starting.json").json()
+    assert (found["line_kind"], found["pods"]) == ("ReplicaSet", 3)
+
+
+def test_a_line_leads_to_its_pods(scene: Cluster, as_viewer: Client) -> None:
+    for owner, pods in (("inference", 7), ("debug", 1)):
+        line = next(row for row in ROW.findall(as_viewer.get(PAGE).content.decode()) if owner in row)
+        (address,) = re.findall(r'href="(/c/east/pods/[^"]*)"', line)
+        page = text(as_viewer, unescape(address))
+        assert f"1 to {pods} of {pods}" in page
 
 
 def test_without_a_connection_it_says_what_to_do(east: Cluster, as_viewer: Client) -> None:

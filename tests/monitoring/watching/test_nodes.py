@@ -5,13 +5,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection as database
 from django.test.utils import CaptureQueriesContext
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
+from monitoring import hot
+from monitoring.hot.redisstore import RedisStore
 from monitoring.kube.objects import Node as KubeNode
 from monitoring.models import Cluster, Connection, Endpoint, KubernetesNode, Node, NodeEvent, WatchHealth
-from monitoring.services import endpoints
+from monitoring.services import retiring
 from monitoring.services.identity import Claim, Identity, identify
 from monitoring.services.watching.nodes import NodeKeeper
 from numacore.wire import Exporter
+from tests.monitoring import hot_contract
 from tests.monitoring.test_identity import machine
 from tests.monitoring.watching import objects
 
@@ -154,7 +158,40 @@ def test_nodes_of_an_api_server_are_not_retired_for_their_silence(
     listed(keeper, objects.node())
     heard(cluster, "n1")
     Node.objects.update(last_seen=START)
-    assert endpoints.retire(START + timedelta(days=3), 24) == []
+    assert retiring.silent(START + timedelta(days=3), 24) == 0
+
+
+def test_the_newest_state_of_a_node_that_leaves_is_forgotten_once_that_is_sure(
+    cluster: Cluster,
+    keeper: NodeKeeper,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    listed(keeper, objects.node(), objects.node("n2", "u2"), objects.node("n3", "u3"))
+    n1, n2, n3 = (Node.objects.get(name=name).pk for name in ("n1", "n2", "n3"))
+    hot.store().put([hot_contract.state(each) for each in (n1, n2, n3)])
+    with django_capture_on_commit_callbacks() as callbacks:
+        keeper.drop([objects.node()])
+        keeper.put([objects.node("n2", "another")])  # replaced under its name
+    assert hot.store().get(n1) is not None  # a transaction that the lease refuses forgets nothing
+    for each in callbacks:
+        each()
+    assert [hot.store().get(each) is None for each in (n1, n2, n3)] == [True, True, False]
+    with django_capture_on_commit_callbacks(execute=True):
+        listed(keeper)
+    assert hot.store().get(n3) is None
+
+
+def test_a_hot_store_that_is_away_keeps_no_node_from_leaving(
+    cluster: Cluster,
+    keeper: NodeKeeper,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    listed(keeper, objects.node())
+    monkeypatch.setattr(hot, "store", lambda: RedisStore("redis://127.0.0.1:1/0"))
+    with django_capture_on_commit_callbacks(execute=True):
+        keeper.drop([objects.node()])
+    assert Node.objects.get().gone_at == START
 
 
 @pytest.mark.parametrize("count", [3, 300])
