@@ -28,11 +28,11 @@ STATUS = {"applied": 0, "unchanged": 0, "restored": NOT_DONE, "refused": NOT_DON
 TERMINATION_LOG = "/dev/termination-log"
 
 
-def main(arguments: list[str], environ: Mapping[str, str]) -> int:
+def main(arguments: list[str], environ: Mapping[str, str], waits: Waits | None = None) -> int:
     """Runs the applier; the exit status."""
     options = _parser().parse_args(arguments)
     try:
-        told = _told(options, environ)
+        told = _told(options, environ, waits or Waits())
         data, known = _input(options.order, "--order"), trust.keys(_input(options.keys, "--keys"))
     except RefusedError as error:
         sys.stderr.write(f"numaagent applier: {error.words}\n")
@@ -118,7 +118,7 @@ def _locked(host: Host) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _told(options: argparse.Namespace, environ: Mapping[str, str]) -> Told:
+def _told(options: argparse.Namespace, environ: Mapping[str, str], waits: Waits) -> Told:
     root = os.path.realpath(options.host)
     if not os.path.isdir(root):
         raise RefusedError("arguments", f"--host: {root} is no folder; mount the host's folders below it")
@@ -129,7 +129,7 @@ def _told(options: argparse.Namespace, environ: Mapping[str, str]) -> Told:
         node=environ.get("NODE_NAME") or socket.gethostname(),
         bus=f"unix:path={host.at(places.BUS)}",
         token=token or None,
-        waits=Waits(),
+        waits=waits,
     )
 
 

@@ -48,8 +48,6 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     token: str | None = None
     """For the kubelet's /configz."""
     waits: Waits = Waits()
-    every: float = 1.0
-    """Seconds between two looks at the kubelet."""
     clock: Callable[[], float] = time.time
 
 
@@ -242,7 +240,7 @@ class Course:
 
     async def _judge(self, systemd: Systemd, ahead: Prospect) -> Answer:
         self._note("health")
-        well = await health.lasting(systemd, self._order, every=self._told.every)
+        well = await health.lasting(systemd, self._order, every=self._told.waits.look)
         self._main_pid = well.main_pid
         self._note("in-force")
         await self._check_in_force(ahead)
@@ -339,7 +337,7 @@ class Course:
                 reason, f"{words}; and {self._order.path} is not what it was: compare it with {places.UNDO}"
             )
         try:
-            well = await health.lasting(systemd, self._order, every=self._told.every)
+            well = await health.lasting(systemd, self._order, every=self._told.waits.look)
         except FailedError as error:
             return self._lost(reason, f"{words}; the old settings are back, and still {error.words}")
         self._main_pid = well.main_pid

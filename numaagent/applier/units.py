@@ -27,10 +27,12 @@ JOB = 150.0
 
 
 class Waits(msgspec.Struct, frozen=True):
-    """How long systemd may take, in seconds."""
+    """How long things may take, in seconds."""
 
     call: float = CALL
     job: float = JOB
+    look: float = 1.0
+    """Between two looks at the kubelet."""
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,80 @@
+"""The applier as a process of its own that can be killed: not asked, but by SIGKILL, at a chosen point."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from numaagent.applier import command, journal, units
+from numaagent.applier.units import Waits
+
+WAITS = Waits(call=1.0, job=8.0, look=0.1)
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+def run(arguments: list[str], environ: dict[str, str], after: str = "", event: int = 0, counted: str = "") -> None:
+    """Runs the applier. `after`: killed when this step is done; `event`: killed right before the n-th thing that it does to
+    the node (a file opened to write, renamed, removed, a folder made, a call of systemd); `counted`: file for their number."""
+    os.environ.clear()
+    os.environ.update(environ)
+    if after:
+        _kill_after(after)
+    if event or counted:
+        _count(event, counted)
+    sys.stdout = open(os.devnull, "w")
+    sys.exit(command.main(arguments, environ, WAITS))
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _kill_after(step: str) -> None:
+    note = journal.Journal.note
+    begun: list[str] = []
+
+    def noted(self: Any, following: Any, at: float) -> None:
+        if begun and begun[-1] == step:
+            _die()
+        begun.append(following)
+        note(self, following, at)
+
+    journal.Journal.note = noted  # type: ignore[method-assign]
+
+
+def _count(event: int, counted: str) -> None:
+    done = 0
+
+    def one(_what: str = "") -> None:
+        nonlocal done
+        done += 1
+        if done == event:
+            _die()
+        if counted:
+            with os.fdopen(os.open(counted, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as file:
+                file.write(str(done))
+
+    busy = False
+
+    def hook(name: str, found: tuple[Any, ...]) -> None:
+        nonlocal busy
+        writes = name == "open" and isinstance(found[2], int) and found[2] & _WRITES and found[0] != counted
+        if not busy and (writes or name in ("os.rename", "os.remove", "os.mkdir")):
+            busy = True
+            one()
+            busy = False
+
+    sys.addaudithook(hook)
+    ask: Callable[..., Any] = units.Systemd._ask
+
+    async def asked(self: Any, *words: Any) -> Any:
+        nonlocal busy
+        busy = True
+        one()
+        busy = False
+        return await ask(self, *words)
+
+    units.Systemd._ask = asked  # type: ignore[method-assign]

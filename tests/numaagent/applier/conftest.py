@@ -1,0 +1,16 @@
+"""A node for each test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.numaagent.applier import node as nodes
+from tests.numaagent.applier.node import Node
+
+
+@pytest.fixture
+async def node() -> AsyncIterator[Node]:
+    async with nodes.running() as found:
+        yield found
