@@ -110,6 +110,9 @@ def _places(text: str, document: Document) -> Node:
     return root
 
 
+_KINDS: dict[type, str] = {dict: "mapping", list: "sequence"}
+
+
 class _UnfitError(Exception):
     """This way of making the change does not fit the text's form."""
 
@@ -174,7 +177,7 @@ class _Editor:
 
     def _whole(self, member: Member, new: Any, depth: int) -> None:
         node, text = member.value, self.text
-        filled = isinstance(new, dict | list) and bool(new)
+        alike = bool(new) and node.kind == _KINDS.get(type(new))
         if self.json:
             self._splice(
                 node.start, node.end, phrasing.json_text(new, self._json_unit(), depth + 1, self.ending)
@@ -182,7 +185,7 @@ class _Editor:
         elif node.flow:
             gap = " " if node.start == member.colon and member.name else ""
             self._splice(node.start, node.end, gap + phrasing.flow(new, node.quote))
-        elif filled and node.kind != "scalar":
+        elif alike:
             first, *rest = phrasing.block(new, self._column(node.start))
             self._splice(node.start, node.end, self.ending.join([first.lstrip(), *rest]))
         elif member.name:
