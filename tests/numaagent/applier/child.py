@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from numaagent.applier import command, journal, units
+from numaagent.applier import command, journal, units, writing
 from numaagent.applier.units import Waits
 
 WAITS = Waits(call=1.0, job=8.0, look=0.1)
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
-def run(arguments: list[str], environ: dict[str, str], after: str = "", event: int = 0, counted: str = "") -> None:
+def run(
+    arguments: list[str],
+    environ: dict[str, str],
+    after: str = "",
+    event: int = 0,
+    counted: str = "",
+    full: str = "",
+    largest: int = 0,
+    said: str = "",
+) -> None:
     """Runs the applier. `after`: killed when this step is done; `event`: killed right before the n-th thing that it does to
-    the node (a file opened to write, renamed, removed, a folder made, a call of systemd); `counted`: file for their number."""
+    the node (a file opened to write, renamed, removed, a folder made, a call of systemd); `counted`: file for their number; `full`: the step at which the disk is full; `largest`: bytes of a file from which on it is; `said`: file for what it prints."""
     os.environ.clear()
     os.environ.update(environ)
     if after:
         _kill_after(after)
     if event or counted:
         _count(event, counted)
-    sys.stdout = open(os.devnull, "w")
-    sys.exit(command.main(arguments, environ, WAITS))
+    if full:
+        _fill(full)
+    if largest:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    with open(said or os.devnull, "w") as out, contextlib.redirect_stdout(out):
+        status = command.main(arguments, environ, WAITS)
+    sys.exit(status)
 
 
 def _die() -> None:
@@ -43,6 +60,23 @@ def _kill_after(step: str) -> None:
         note(self, following, at)
 
     journal.Journal.note = noted  # type: ignore[method-assign]
+
+
+def _fill(step: str) -> None:
+    note, stage = journal.Journal.note, writing.stage
+    begun: list[str] = []
+
+    def noted(self: Any, following: Any, at: float) -> None:
+        begun.append(following)
+        note(self, following, at)
+
+    def staged(path: str, data: bytes, attributes: Any) -> None:
+        if begun and begun[-1] == step:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+        stage(path, data, attributes)
+
+    journal.Journal.note = noted  # type: ignore[method-assign]
+    writing.stage = staged
 
 
 def _count(event: int, counted: str) -> None:

@@ -36,6 +36,8 @@ def settings(tree: Path) -> dict[str, Any]:
 def main(tree: Path) -> None:
     """Lives until somebody ends it or its settings do."""
     found = settings(tree)
+    if (tree / "broken").exists():
+        sys.exit(1)
     if found.get("topologyManagerPolicy", "none") not in POLICIES:
         sys.exit(1)
     if found.get("cpuManagerPolicy", "none") == "static" and not (
@@ -72,7 +74,7 @@ class _Server(ThreadingHTTPServer):
 class _Answering(BaseHTTPRequestHandler):
     server: _Server
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *args: Any) -> None:
         pass
 
     def say(self, status: int, body: bytes) -> None:
@@ -111,7 +113,9 @@ def _serve(port: int, handler: type[_Answering], tree: Path, found: dict[str, An
     server.tree, server.found = tree, found
     if handler is _Configz:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(tree / "var/lib/kubelet/pki/kubelet.crt", tree / "var/lib/kubelet/pki/kubelet.key")
+        context.load_cert_chain(
+            tree / "var/lib/kubelet/pki/kubelet.crt", tree / "var/lib/kubelet/pki/kubelet.key"
+        )
         server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     return server

@@ -7,6 +7,7 @@ import contextlib
 import datetime as dt
 import multiprocessing
 import os
+import socket
 import stat
 import tempfile
 import time
@@ -63,6 +64,7 @@ class Node:
         self.health, self.port = servers.free_port(), servers.free_port()
         self.systemd = PlayedSystemd(self.tree, f"unix:path={self.socket}", CONTEXT)
         self.epoch = 7
+        self.mounts: list[Path] = []
         self._bus: asyncio.subprocess.Process | None = None
 
     @property
@@ -97,14 +99,28 @@ class Node:
     async def __aexit__(self, *_: object) -> None:
         await self.systemd.__aexit__()
         await self.stop_bus()
+        for place in self.mounts:
+            umount = await asyncio.create_subprocess_exec("umount", place)
+            assert await umount.wait() == 0
 
     async def start_bus(self) -> None:
         program = servers.program("dbus-daemon")
         (self.folder / "bus.conf").write_text(_BUS.format(path=self.socket))
         self._bus = await asyncio.create_subprocess_exec(
-            program, f"--config-file={self.folder / 'bus.conf'}", "--nofork", "--nopidfile", "--nosyslog"
+            program,
+            f"--config-file={self.folder / 'bus.conf'}",
+            "--nofork",
+            "--nopidfile",
+            "--nosyslog",
+            stderr=asyncio.subprocess.DEVNULL,
         )
-        await until(self.socket.exists)
+        await until(self._bus_listens)
+
+    def _bus_listens(self) -> bool:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(str(self.socket))
+            return True
+        return False
 
     async def stop_bus(self) -> None:
         assert self._bus is not None
@@ -188,29 +204,25 @@ class Node:
         self,
         order: Order | bytes,
         *more: str,
-        after: str = "",
-        event: int = 0,
-        counted: str = "",
-        environ: dict[str, str] | None = None,
+        **how: Any,
     ) -> Answer | None:
-        """The answer of an applier of its own; None = it was killed."""
-        status = await self.run(
-            order, *more, after=after, event=event, counted=counted, environ=environ or {}
-        )
+        """The answer of an applier of its own; None = it was killed. `how`: as in `child.run`."""
+        status = await self.run(order, *more, **how)
         log = self.folder / "termination-log"
         return orders.decode_answer(log.read_bytes()) if status >= 0 and log.exists() else None
 
     async def run(self, order: Order | bytes, *more: str, **how: Any) -> int:
         """Its exit status; below 0 = the signal that ended it."""
         process = self.start(order, *more, **how)
-        while process.is_alive():
-            await asyncio.sleep(0.02)
+        await asyncio.to_thread(process.join)
         status = process.exitcode
         process.close()
         assert isinstance(status, int)
         return status
 
-    def start(self, order: Order | bytes, *more: str, environ: dict[str, str] | None = None, **how: Any) -> Any:
+    def start(
+        self, order: Order | bytes, *more: str, environ: dict[str, str] | None = None, **how: Any
+    ) -> Any:
         log = self.folder / "termination-log"
         log.unlink(missing_ok=True)
         (self.folder / "order.json").write_bytes(order if isinstance(order, bytes) else self.signed(order))
@@ -238,7 +250,7 @@ async def running() -> AsyncIterator[Node]:
 async def until(what: Any, seconds: float = 20.0) -> None:
     """Waits for something to become true."""
     async with asyncio.timeout(seconds):
-        while not what():
+        while not what():  # noqa: ASYNC110 - what others do has no event
             await asyncio.sleep(0.02)
 
 
@@ -276,6 +288,11 @@ def certificate(folder: Path) -> None:
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
     )
+
+
+def soon(seconds: int) -> int:
+    """A time so many seconds from now, as orders have it."""
+    return int(time.time()) + seconds
 
 
 def changed(order: Order, **fields: Any) -> Order:

@@ -60,10 +60,13 @@ class Kubelet:
             self._keeper.cancel()
         if self._process is not None:
             self._process.kill()
-            while self._process.is_alive():
-                await asyncio.sleep(0.01)
+            await asyncio.to_thread(self._process.join)
             self._process.close()
             self._process = None
+
+    def crash(self) -> None:
+        """The process ends; systemd starts another."""
+        self._process.kill()
 
     def _run(self) -> None:
         self.starts += 1
@@ -271,7 +274,9 @@ class PlayedSystemd:
         path = f"{PATH}/job/{self._jobs}"
         name = message.body[0]
         await self.bus.send(Message.new_method_return(message, "o", [path]))
-        action = {"StartUnit": self._start, "StopUnit": self._stop, "RestartUnit": self._restart}[message.member or ""]
+        action = {"StartUnit": self._start, "StopUnit": self._stop, "RestartUnit": self._restart}[
+            message.member or ""
+        ]
         try:
             await action(name)
             result = "done"
@@ -279,7 +284,9 @@ class PlayedSystemd:
             result = "failed"
         if self.bus is not None:
             await self.bus.send(
-                Message.new_signal(PATH, f"{NAME}.Manager", "JobRemoved", "uoss", [self._jobs, path, name, result])
+                Message.new_signal(
+                    PATH, f"{NAME}.Manager", "JobRemoved", "uoss", [self._jobs, path, name, result]
+                )
             )
 
     def _properties(self, name: str, kind: str) -> dict[str, Variant]:
@@ -294,8 +301,12 @@ class PlayedSystemd:
         if kind == "Timer":
             return {"NextElapseUSecRealtime": Variant("t", self._next(name))}
         path = self.tree / "etc/systemd/system" / name
-        active = name in self.timers or (self.kubelet.wanted if name == "kubelet.service" else name in self.running)
-        load = self.kubelet.load if name == "kubelet.service" else "loaded" if text is not None else "not-found"
+        active = name in self.timers or (
+            self.kubelet.wanted if name == "kubelet.service" else name in self.running
+        )
+        load = (
+            self.kubelet.load if name == "kubelet.service" else "loaded" if text is not None else "not-found"
+        )
         enabled = (self.tree / "etc/systemd/system/timers.target.wants" / name).is_symlink()
         return {
             "LoadState": Variant("s", load),
@@ -304,11 +315,13 @@ class PlayedSystemd:
             "UnitFileState": Variant("s", "enabled" if enabled else "static"),
             "FragmentPath": Variant("s", f"/etc/systemd/system/{name}" if text is not None else ""),
             "DropInPaths": Variant("as", self.overrides.get(name, [])),
-            "NeedDaemonReload": Variant("b", text is not None and (not path.exists() or path.read_text() != text)),
+            "NeedDaemonReload": Variant(
+                "b", text is not None and (not path.exists() or path.read_text() != text)
+            ),
         }
 
     def _next(self, name: str) -> int:
         if name not in self.timers:
             return NEVER
-        hour = dt.datetime.strptime(self._value(name, "Timer", "OnCalendar"), "%Y-%m-%d %H:%M:%S UTC")
-        return int(hour.replace(tzinfo=dt.UTC).timestamp() * 1e6)
+        hour = self._value(name, "Timer", "OnCalendar").replace(" UTC", "+0000")
+        return int(dt.datetime.strptime(hour, "%Y-%m-%d %H:%M:%S%z").timestamp() * 1e6)

@@ -36,7 +36,9 @@ async def test_it_leaves_nothing_on_the_node_but_copies(node: Node) -> None:
     assert node.files().keys() == before.keys()
     assert not node.systemd.timers
     kept = node.at("/var/lib/numaweb")
-    assert (kept / "original/var/lib/kubelet/config.yaml").read_bytes() == before["var/lib/kubelet/config.yaml"][0]
+    assert (kept / "original/var/lib/kubelet/config.yaml").read_bytes() == before[
+        "var/lib/kubelet/config.yaml"
+    ][0]
     assert (kept / f"changes/{order.epoch}/before").read_bytes() == before["var/lib/kubelet/config.yaml"][0]
     assert (kept / f"changes/{order.epoch}/cpu_manager_state").read_text() == state
     assert json.loads((kept / "answer.json").read_bytes())["outcome"] == "applied"
@@ -47,7 +49,12 @@ async def test_the_dead_man_waits_before_the_kubelet_is_stopped(node: Node) -> N
     await node.give(node.order())
     calls = node.systemd.calls
     stop = calls.index("StopUnit kubelet.service")
-    for call in (f"LoadUnit {SERVICE}", f"LoadUnit {TIMER}", f"RestartUnit {TIMER}", "EnableUnitFiles ['" + TIMER + "']"):
+    for call in (
+        f"LoadUnit {SERVICE}",
+        f"LoadUnit {TIMER}",
+        f"RestartUnit {TIMER}",
+        "EnableUnitFiles ['" + TIMER + "']",
+    ):
         assert calls.index(call) < stop
 
 
@@ -60,4 +67,6 @@ async def test_twice_it_does_nothing(node: Node) -> None:
     assert answer.outcome == "unchanged"
     assert node.files() == files
     assert node.systemd.kubelet.starts == starts
-    assert not [call for call in node.systemd.calls[calls:] if call.startswith(("Stop", "Start", "Restart", "Enable"))]
+    assert not [
+        call for call in node.systemd.calls[calls:] if call.startswith(("Stop", "Start", "Restart", "Enable"))
+    ]
