@@ -13,7 +13,7 @@ ADDRESS ?=
 NODES ?= 8
 PODS ?= 40
 
-UNIT_TESTS = $(filter-out tests/services tests/browser tests/oracle tests/cluster,$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/.)))))
+UNIT_TESTS = $(filter-out tests/services tests/browser tests/oracle tests/cluster tests/node,$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/.)))))
 OURS = numacore numaagent numasim numaweb monitoring policies
 
 say = printf '\033[1m== %s\033[0m\n' "$(1)"
@@ -102,10 +102,14 @@ lint: env messages ## form, types, import contracts, translations
 services:
 	@tests/install-services.sh
 
-.PHONY: test
-test: env assets messages services ## everything that a commit must pass
+.PHONY: test test-all
+test: ## everything that a commit must pass
+test-all: ## that, and all tests on a real node
+test: PARTS = lint test-unit test-oracle test-cluster test-services test-browser test-node-short
+test-all: PARTS = lint test-unit test-oracle test-cluster test-services test-browser test-node
+test test-all: env assets messages services
 	@failed=
-	for part in lint test-unit test-oracle test-cluster test-services test-browser; do
+	for part in $(PARTS); do
 		$(MAKE) $$part || failed="$$failed $$part"
 	done
 	[ -z "$$failed" ] || { $(call say,Failed:$$failed); exit 1; }
@@ -121,6 +125,14 @@ test-oracle: env ## the engine beside the kubelet's own managers, a Go program (
 .PHONY: test-cluster
 test-cluster: env ## tests on a real Kubernetes control plane (Go programs, whose first build takes minutes)
 	@$(BIN)/python -m pytest tests/cluster
+
+.PHONY: test-node
+test-node: env messages services ## tests on an emulated node with a real kubelet, containerd and systemd (its first boot takes minutes)
+	@$(BIN)/python -m pytest tests/node
+
+.PHONY: test-node-short
+test-node-short: env messages services
+	@$(BIN)/python -m pytest tests/node/test_exporter.py
 
 .PHONY: test-services
 test-services: env messages services ## tests on real PostgreSQL, Redis, Celery and Prometheus

@@ -20,8 +20,8 @@ SCHEDULER = "system:kube-scheduler"
 class Layout:
     """One folder and one set of free ports: where everything of a control plane is, also after it was started again."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, address: str) -> None:
+        self.folder, self.address = folder, address
         self.etcd_port, self.peers_port = servers.free_port(), servers.free_port()
         self.api_port = servers.free_port()
         self.controllers_port, self.scheduler_port = servers.free_port(), servers.free_port()
@@ -34,7 +34,7 @@ class Layout:
     @property
     def url(self) -> str:
         """Of the API server."""
-        return f"https://127.0.0.1:{self.api_port}"
+        return f"https://{self.address}:{self.api_port}"
 
     def kubeconfig(self, user: str, groups: Sequence[str] = ()) -> str:
         """For a user with a client certificate."""
@@ -67,10 +67,10 @@ class Layout:
 
     def apiserver(self) -> list[str]:
         names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
-        pair = self.authority.server(names, ["127.0.0.1", FIRST_SERVICE])
+        pair = self.authority.server(names, [self.address, FIRST_SERVICE])
         return [
             f"--etcd-servers=http://127.0.0.1:{self.etcd_port}",
-            "--bind-address=127.0.0.1",
+            f"--bind-address={self.address}",
             f"--secure-port={self.api_port}",
             # A loopback address cannot be advertised, and the API server ends when it is asked to.
             "--endpoint-reconciler-type=none",

@@ -24,6 +24,7 @@ import pytest
 from tests import servers
 from tests.cluster import kubeconfig
 from tests.cluster.api import Api, ApiError
+from tests.cluster.certificates import Authority
 from tests.cluster.commandlines import ADMINISTRATORS, CONTROLLERS, SCHEDULER, Layout
 from tests.cluster.programs import Programs
 from tests.servers import Server
@@ -38,9 +39,12 @@ PATIENCE_SECONDS = 60.0
 class ControlPlane:
     """The five programs, each a `Server` that may be killed and started again at the same port."""
 
-    def __init__(self, programs: Programs, folder: Path, *, lease_seconds: int = 40) -> None:
-        """`folder` is empty and ours alone; thousands of nodes want longer leases, or renewing them is all that kwok does."""
-        layout = self._layout = Layout(folder)
+    def __init__(
+        self, programs: Programs, folder: Path, *, lease_seconds: int = 40, address: str = "127.0.0.1"
+    ) -> None:
+        """`folder` is empty and ours alone; thousands of nodes want longer leases, or renewing them is all that kwok does. `address`: where this
+        machine's API server listens, for nodes that are not on loopback."""
+        layout = self._layout = Layout(folder, address)
         self.folder, self.url = folder, layout.url
         self.kubeconfig_file = layout.kubeconfig_file("administrator", [ADMINISTRATORS])
         self.api = Api(self.kubeconfig_file.read_text())
@@ -54,6 +58,11 @@ class ControlPlane:
             programs.scheduler, layout.scheduler(), healthy("https", layout.scheduler_port)
         )
         self.kwok = self._server(programs.kwok, layout.kwok(lease_seconds), healthy("http", layout.kwok_port))
+
+    @property
+    def authority(self) -> Authority:
+        """Signs for whoever stands in the API server's place."""
+        return self._layout.authority
 
     @property
     def parts(self) -> Sequence[Server]:

@@ -1,0 +1,171 @@
+"""A real node in a real cluster: the emulated machine with its kubelet, joined to a control plane outside of it.
+
+lab.plane.api.create(pods.pinned("one", cpus=2))
+lab.until_phase("one", "Running")
+lab.state("cpu_manager_state")["entries"]
+lab.restart_kubelet()
+"""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.cluster import kubeconfig
+from tests.cluster.api import Api, Object
+from tests.cluster.commandlines import ADMINISTRATORS
+from tests.cluster.controlplane import ControlPlane, condition, until
+from tests.node import network
+from tests.node.machine import Machine
+
+NAME = "numa-1"
+"""Of the node."""
+KUBELET_PORT = 10250
+SETTINGS = "/var/lib/kubelet/config.yaml"
+STATE = "/var/lib/kubelet"
+READY_SECONDS = 240.0
+"""How long a step of the node may take. It takes seconds, on a machine that does nothing else."""
+_SAVED = "joined"
+_LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NAME}"
+_NODE = f"/api/v1/nodes/{NAME}"
+
+
+class Lab:
+    """The node as tests see it; `machine` has what is below the kubelet, `plane` the cluster."""
+
+    def __init__(self, plane: ControlPlane, machine: Machine) -> None:
+        self.plane, self.machine = plane, machine
+        self.kubelet = Api(self._kubelet_access())
+        """The kubelet's own HTTP server, as administrator: `lab.kubelet.get("/configz")`."""
+        # Shorter words for what nearly every test says.
+        self.run, self.put, self.get = machine.shell.run, machine.shell.put, machine.shell.get
+
+    # ------------------------------------------------------------ life
+
+    def join(self, *archives: Path) -> None:
+        """Makes the fresh machine a node of the cluster, with these container images, and keeps it in this state for `fresh`."""
+        authority = self.plane.authority
+        user, groups = f"system:node:{NAME}", ["system:nodes"]
+        serving = authority.server([NAME], [network.NODE])
+        self.put("/etc/kubernetes/pki/ca.crt", authority.pem)
+        self.put("/etc/kubernetes/kubelet.conf", self.plane.kubeconfig(user, groups), 0o600)
+        self.put("/var/lib/kubelet/pki/kubelet.crt", serving.certificate)
+        self.put("/var/lib/kubelet/pki/kubelet.key", serving.key, 0o600)
+        for archive in archives:
+            self.load(archive)
+        self.run("systemctl enable --quiet kubelet.service")
+        self.restart_kubelet()
+        self.run("systemctl stop kubelet.service && sync")
+        self.machine.save(_SAVED)
+
+    def fresh(self) -> None:
+        """The node as it was after it joined: default settings, no pods, and a kubelet that has just been started."""
+        self._clear()
+        self.machine.resume(_SAVED)
+        self.restart_kubelet()
+
+    def load(self, archive: Path) -> None:
+        """A container image into the node's containerd."""
+        self.run("ctr --namespace k8s.io images import -", given=archive.read_bytes(), timeout=READY_SECONDS)
+
+    def restart_kubelet(self) -> None:
+        """Returns when the node is Ready and its lease was renewed since. Whether the kubelet stays up is another question:
+        one that is doomed answers for some seconds (`kubelet_process`)."""
+        begun = time.time()
+        self.run("systemctl restart kubelet.service")
+        self.until_ready(begun)
+
+    def until_ready(self, since: float) -> None:
+        """`since`: seconds since the epoch, before the kubelet began."""
+        until(lambda: self._is_ready(since), f"a Ready node; {self._last_words}", READY_SECONDS)
+
+    # ------------------------------------------------------------ the kubelet
+
+    def configz(self) -> dict[str, Any]:
+        """What the kubelet says is in force."""
+        return dict(self.kubelet.get("/configz")["kubeletconfig"])
+
+    def settings(self) -> str:
+        """Its configuration file."""
+        return self.get(SETTINGS).decode()
+
+    def configure(self, *changes: tuple[str, str], more: str = "") -> None:
+        """Replaces words in the configuration file, each of which has to be there, and adds lines. The kubelet is left alone."""
+        text = self.settings()
+        for old, new in changes:
+            assert old in text, f"{old!r} is not in {SETTINGS}"
+            text = text.replace(old, new)
+        self.put(SETTINGS, text + more)
+
+    def state(self, name: str) -> dict[str, Any]:
+        """`cpu_manager_state` or `memory_manager_state` as they lie on the node."""
+        return dict(json.loads(self.get(f"{STATE}/{name}")))
+
+    def kubelet_process(self) -> tuple[int, int]:
+        """Its process, 0 = there is none, and how often systemd started it again by itself: two equal answers 20 s apart say that it stays."""
+        told = self.run("systemctl show kubelet.service --property=MainPID --property=NRestarts")
+        found = dict(line.split("=", 1) for line in told.split())
+        return int(found["MainPID"]), int(found["NRestarts"])
+
+    def journal(self, lines: int = 40, unit: str = "kubelet") -> str:
+        return self.run(f"journalctl --unit={unit} --no-pager --output=cat --lines={lines}")
+
+    # ------------------------------------------------------------ pods
+
+    def pod(self, name: str, namespace: str = "default") -> Object:
+        return self.plane.api.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
+
+    def until_phase(self, name: str, phase: str, namespace: str = "default") -> Object:
+        """The pod, when it is in this phase."""
+        until(
+            lambda: self.pod(name, namespace)["status"].get("phase") == phase,
+            f"{name} to be {phase}",
+            READY_SECONDS,
+        )
+        return self.pod(name, namespace)
+
+    def events(self, name: str, namespace: str = "default") -> list[Object]:
+        """What the cluster heard about an object of this name."""
+        query = f"involvedObject.name={name}"
+        return self.plane.api.items(f"/api/v1/namespaces/{namespace}/events", fieldSelector=query)
+
+    # ------------------------------------------------------------ inner parts
+
+    def _is_ready(self, since: float) -> bool:
+        api = self.plane.api
+        if not (api.exists(_NODE) and api.exists(_LEASE)):
+            return False
+        renewed = api.get(_LEASE)["spec"]["renewTime"]
+        # The lease and not lastHeartbeatTime: that one moves every five minutes when nothing changes.
+        asked = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(since))
+        return condition(api.get(_NODE), "Ready") == "True" and renewed[: len(asked)] > asked
+
+    @property
+    def _last_words(self) -> str:
+        return f"the console says\n{self.machine.console(10)}"
+
+    def _clear(self) -> None:
+        """Nothing of an earlier test is left in the cluster, and what it ran is not waited for: its node is about to be another."""
+        api = self.plane.api
+        for kind in ("apps/v1/daemonsets", "apps/v1/deployments", "batch/v1/jobs"):
+            group, _, name = kind.rpartition("/")
+            for each in api.items(f"/apis/{kind}"):
+                api.delete(
+                    f"/apis/{group}/namespaces/{each['metadata']['namespace']}/{name}/{each['metadata']['name']}",
+                    propagationPolicy="Background",
+                )
+        until(self._has_no_pods, "a cluster without pods")
+        for namespace in {each["metadata"]["namespace"] for each in api.items("/api/v1/events")}:
+            api.delete(f"/api/v1/namespaces/{namespace}/events")
+
+    def _has_no_pods(self) -> bool:
+        found = self.plane.api.items("/api/v1/pods")
+        for namespace in {each["metadata"]["namespace"] for each in found}:
+            self.plane.api.delete(f"/api/v1/namespaces/{namespace}/pods", gracePeriodSeconds=0)
+        return not found
+
+    def _kubelet_access(self) -> str:
+        authority = self.plane.authority
+        proof = authority.client("administrator", [ADMINISTRATORS])
+        url = f"https://{network.NODE}:{KUBELET_PORT}"
+        return kubeconfig.text(url, authority.pem, "administrator", proof)
