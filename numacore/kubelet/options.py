@@ -87,18 +87,19 @@ def static_policy_options(settings: Settings) -> StaticPolicyOptions:
         strict_reservation=bool(on.get(STRICT_RESERVATION)),
         prefer_align_uncore=bool(on.get(PREFER_ALIGN_UNCORE)),
     )
-    for first, second in _EXCLUSIVE:
+    for first, second in EXCLUSIVE:
         if on.get(first) and on.get(second):
             raise StartError(f"static policy options {first} and {second} can not be used at the same time")
     return options
 
 
-_EXCLUSIVE = (
+EXCLUSIVE = (
     (FULL_PCPUS_ONLY, DISTRIBUTE_ACROSS_CORES),
     (DISTRIBUTE_ACROSS_NUMA, DISTRIBUTE_ACROSS_CORES),
     (PREFER_ALIGN_UNCORE, DISTRIBUTE_ACROSS_CORES),
     (PREFER_ALIGN_UNCORE, DISTRIBUTE_ACROSS_NUMA),
 )
+"""Options of the CPU manager that cannot both be on."""
 
 
 def topology_policy_options(settings: Settings) -> TopologyPolicyOptions:
