@@ -59,7 +59,7 @@ def _kill_after(step: str) -> None:
         begun.append(following)
         note(self, following, at)
 
-    journal.Journal.note = noted  # type: ignore[method-assign]
+    journal.Journal.note = noted  # type: ignore[method-assign, assignment]
 
 
 def _fill(step: str) -> None:
@@ -75,8 +75,8 @@ def _fill(step: str) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
         stage(path, data, attributes)
 
-    journal.Journal.note = noted  # type: ignore[method-assign]
-    writing.stage = staged
+    journal.Journal.note = noted  # type: ignore[method-assign, assignment]
+    writing.stage = staged  # type: ignore[assignment]
 
 
 def _count(event: int, counted: str) -> None:
@@ -111,4 +111,4 @@ def _count(event: int, counted: str) -> None:
         busy = False
         return await ask(self, *words)
 
-    units.Systemd._ask = asked  # type: ignore[method-assign]
+    units.Systemd._ask = asked  # type: ignore[method-assign, assignment]

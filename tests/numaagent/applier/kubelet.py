@@ -109,13 +109,15 @@ class _Configz(_Answering):
 
 
 def _serve(port: int, handler: type[_Answering], tree: Path, found: dict[str, Any]) -> _Server:
-    server = _Server(("127.0.0.1", port), handler)
-    server.tree, server.found = tree, found
+    context = None
     if handler is _Configz:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(
             tree / "var/lib/kubelet/pki/kubelet.crt", tree / "var/lib/kubelet/pki/kubelet.key"
         )
+    server = _Server(("127.0.0.1", port), handler)
+    server.tree, server.found = tree, found
+    if context is not None:
         server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     return server

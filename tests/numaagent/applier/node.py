@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from cryptography import x509
@@ -49,6 +49,7 @@ _BUS = """\
 <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
 </busconfig>
 """
+T = TypeVar("T", bound=msgspec.Struct)
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
     ["tests.numaagent.applier.child", "tests.numaagent.applier.kubelet", "numaagent.applier.command"]
@@ -295,5 +296,6 @@ def soon(seconds: int) -> int:
     return int(time.time()) + seconds
 
 
-def changed(order: Order, **fields: Any) -> Order:
-    return msgspec.structs.replace(order, **fields)
+def changed(value: T, **fields: Any) -> T:
+    """Another one of these, with other fields."""
+    return msgspec.structs.replace(value, **fields)

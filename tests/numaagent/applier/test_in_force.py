@@ -9,6 +9,7 @@ import pytest
 from numaagent.applier import inforce
 from numaagent.applier.inforce import InForce
 from numaagent.applier.places import Host
+from tests import servers
 from tests.numaagent.applier import node as nodes
 from tests.numaagent.applier.node import Node
 
@@ -17,7 +18,7 @@ async def restarted(node: Node) -> None:
     await node.systemd.kubelet.stop()
     await node.systemd.kubelet.start()
     await node.until_healthy()
-    await nodes.until(lambda: nodes.servers.listens(node.port))
+    await nodes.until(lambda: servers.listens(node.port))
 
 
 async def test_the_kubelets_own_word(node: Node) -> None:

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from numacore.change import order as orders
 from numacore.change.order import Answer, Order
+from tests import servers
 from tests.numaagent.applier import node as nodes
 from tests.numaagent.applier.node import SERVICE, TIMER, Node
 
@@ -139,7 +140,7 @@ async def test_a_node_without_the_unit(node: Node) -> None:
 
 
 async def test_a_kubelet_that_is_not_well_before(node: Node) -> None:
-    answer = await refused(node, node.order(healthz_port=nodes.servers.free_port()))
+    answer = await refused(node, node.order(healthz_port=servers.free_port()))
     assert answer.cause.code == "kubelet-unwell"
 
 
