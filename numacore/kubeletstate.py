@@ -60,6 +60,18 @@ class MemoryManagerState(msgspec.Struct, frozen=True):
     """Blocks by pod uid and container name."""
 
 
+class KubeletFile(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A file that the running kubelet was told to read, as it stands now. `path`: as on the host."""
+
+    path: str
+    kind: Literal["file", "drop-in"]
+    sha256: str = ""
+    """In hexadecimal, of the bytes; "" = it could not be read."""
+    text: str | None = None
+    withheld: Literal["", "unreadable", "too-large", "not-utf8", "secret"] = ""
+    """Why there is no text; secret: it has headers for static pods, which may hold a password."""
+
+
 class Kubelet(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What a node tells of its kubelet. Unknown parts are None; their cause stands in the snapshot's problems."""
 
@@ -72,6 +84,10 @@ class Kubelet(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Files that may ask for more and could not be read: what nobody else asks for is then unknown."""
     config_path: str | None = None
     drop_in_dir: str | None = None
+    files: tuple[KubeletFile, ...] | None = None
+    """What the kubelet reads, in its order; None = nobody tells: its command line is not to be seen, or the exporter is older."""
+    root_dir: str | None = None
+    """Where its state files are, as on the host."""
     allocatable_cpus: CpuSet | None = None
     """CPUs that may become exclusive or serve the shared pool (PodResources GetAllocatableResources)."""
     allocatable_memory: tuple[MemoryBlock, ...] | None = None

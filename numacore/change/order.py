@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -18,7 +18,8 @@ MAX_BYTES = 64 * 1024
 """Of an order, signature and all."""
 MAX_ANSWER = 4096
 """Bytes that the kubelet keeps of a termination message (Kubernetes, pkg/kubelet/types/constants.go)."""
-CPU_STATE, MEMORY_STATE = "cpu_manager_state", "memory_manager_state"
+CPU_STATE: Final = "cpu_manager_state"
+MEMORY_STATE: Final = "memory_manager_state"
 StateFile = Literal["cpu_manager_state", "memory_manager_state"]
 Act = Literal["apply", "restore"]
 """restore: back to what stood there before the product's first change; `keys`, `after` and `state_files` say what that is."""

@@ -1,0 +1,113 @@
+"""Which file takes a change, and whose nodes are left alone."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from numacore.change.managed import CODES, NodeInfo
+from numacore.change.route import Route, route
+from numacore.kubeletstate import Kubelet, KubeletFile, Setting
+
+FILE = KubeletFile(
+    path="/var/lib/kubelet/config.yaml", kind="file", sha256="0" * 64, text="kind: KubeletConfiguration\n"
+)
+FOLDER = "/etc/kubernetes/kubelet.conf.d"
+
+
+def drop_in(name: str) -> KubeletFile:
+    return KubeletFile(
+        path=f"{FOLDER}/{name}", kind="drop-in", sha256="1" * 64, text="kind: KubeletConfiguration\n"
+    )
+
+
+PLAIN = Kubelet(present=True, version="v1.37.0", files=(FILE,))
+WITH_FOLDER = msgspec.structs.replace(PLAIN, drop_in_dir=FOLDER, files=(FILE, drop_in("10-base.conf")))
+KEYS = ("topologyManagerPolicy", "cpuManagerPolicy")
+
+
+def asked(told: Kubelet | None, info: NodeInfo | None = None) -> Route:
+    return route(told, KEYS, info or NodeInfo())
+
+
+def with_setting(told: Kubelet, setting: Setting) -> Kubelet:
+    return msgspec.structs.replace(told, settings={"cpuManagerPolicy": setting})
+
+
+def test_the_kubelets_own_file_takes_it() -> None:
+    assert asked(PLAIN) == Route(path="/var/lib/kubelet/config.yaml")
+
+
+def test_where_the_kubelet_reads_a_folder_our_own_file_in_it_takes_it() -> None:
+    assert asked(WITH_FOLDER) == Route(path=f"{FOLDER}/90-numa.conf", drop_in=True)
+    earlier = with_setting(WITH_FOLDER, Setting("none", "drop-in", f"{FOLDER}/10-base.conf"))
+    assert asked(earlier).refusals == ()
+    ours = with_setting(WITH_FOLDER, Setting("none", "drop-in", f"{FOLDER}/90-numa.conf"))
+    assert asked(ours).refusals == ()
+
+
+@pytest.mark.parametrize(
+    ("told", "code"),
+    [
+        (None, "route-no-kubelet"),
+        (Kubelet(), "route-no-kubelet"),
+        (Kubelet(present=False), "route-no-kubelet"),
+        (Kubelet(present=True), "route-not-told"),
+        (msgspec.structs.replace(PLAIN, files=()), "route-no-file"),
+        (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="unreadable"),)), "route-unreadable"),
+        (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="too-large"),)), "route-too-large"),
+        (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="not-utf8"),)), "route-not-utf8"),
+        (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="secret"),)), "route-secret"),
+        (with_setting(PLAIN, Setting("static", "flag", "--cpu-manager-policy")), "route-flag"),
+        (with_setting(WITH_FOLDER, Setting("static", "flag", "--cpu-manager-policy")), "route-flag"),
+        (with_setting(WITH_FOLDER, Setting("static", "drop-in", f"{FOLDER}/99-site.conf")), "route-later-drop-in"),
+    ],
+)  # fmt: skip
+def test_where_a_change_would_be_lost_or_blind_it_is_refused(told: Kubelet | None, code: str) -> None:
+    found = asked(told)
+    assert [reason.code for reason in found.refusals] == [code]
+    assert found.path == ""
+
+
+def test_a_flag_for_another_field_is_in_nobodys_way() -> None:
+    told = msgspec.structs.replace(PLAIN, settings={"maxPods": Setting(110, "flag", "--max-pods")})
+    assert asked(told).refusals == ()
+
+
+@pytest.mark.parametrize(
+    ("info", "path", "code"),
+    [
+        (NodeInfo(annotations={"machineconfiguration.openshift.io/currentConfig": "rendered-worker-1"}), "", "managed-openshift"),
+        (NodeInfo(os_image="Red Hat Enterprise Linux CoreOS 417.94"), "", "managed-openshift"),
+        (NodeInfo(version="v1.33.1+rke2r1"), "", "managed-rke2"),
+        (NodeInfo(annotations={"k3s.io/node-args": "[]"}), "", "managed-k3s"),
+        (NodeInfo(version="v1.33.1+k3s1"), "", "managed-k3s"),
+        (NodeInfo(), "/var/lib/rancher/rke2/agent/etc/kubelet.conf.d/00-rke2-defaults.conf", "managed-rke2"),
+        (NodeInfo(os_image="Talos (v1.10.3)"), "", "managed-talos"),
+        (NodeInfo(os_image="Bottlerocket OS 1.40.0 (aws-k8s-1.33)", labels={"eks.amazonaws.com/nodegroup": "a"}), "", "managed-bottlerocket"),
+        (NodeInfo(labels={"eks.amazonaws.com/nodegroup": "a"}), "", "managed-eks"),
+        (NodeInfo(version="v1.33.0-eks-802817d"), "", "managed-eks"),
+        (NodeInfo(labels={"cloud.google.com/gke-nodepool": "default"}), "", "managed-gke"),
+        (NodeInfo(labels={"kubernetes.azure.com/cluster": "mc"}), "", "managed-aks"),
+        (NodeInfo(version="v1.33.1+k0s"), "", "managed-k0s"),
+        (NodeInfo(labels={"microk8s.io/cluster": "true"}), "", "managed-microk8s"),
+        (NodeInfo(labels={"kops.k8s.io/instancegroup": "nodes"}), "", "managed-kops"),
+        (NodeInfo(labels={"worker.gardener.cloud/pool": "a"}), "", "managed-gardener"),
+    ],
+)  # fmt: skip
+def test_nodes_that_somebody_else_configures_are_left_alone(info: NodeInfo, path: str, code: str) -> None:
+    told = msgspec.structs.replace(PLAIN, files=(msgspec.structs.replace(FILE, path=path or FILE.path),))
+    (reason,) = asked(told, info).refusals
+    assert reason.code == code
+    assert code in CODES
+    assert reason.values["by"]
+
+
+def test_ordinary_nodes_are_nobody_elses() -> None:
+    info = NodeInfo(
+        labels={"kubernetes.io/hostname": "a", "node-role.kubernetes.io/worker": "", "topology.kubernetes.io/zone": "z"},
+        annotations={"kubeadm.alpha.kubernetes.io/cri-socket": "unix:///run/containerd/containerd.sock"},
+        os_image="openEuler 24.03 (LTS-SP1)",
+        version="v1.34.2",
+    )  # fmt: skip
+    assert asked(PLAIN, info).refusals == ()
