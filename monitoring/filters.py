@@ -12,11 +12,13 @@ from typing import Any
 import django_filters as df
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Exists, Model, Q, QuerySet
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy as _
 from django_filters.fields import IsoDateTimeField
 
+from monitoring import selectors
+from monitoring.figures import placing
 from monitoring.models import ClusterEvent, Container, Endpoint, Failure, Node, NodeEvent, Pod
 
 MOST_VALUES = 100
@@ -84,6 +86,17 @@ class Several(df.Filter):
             return qs
         wanted = ["" if text == UNKNOWN else text for text in value]
         return qs.filter(**{f"{self.field_name}__in": wanted})
+
+
+class OfPod(Several):
+    """Containers by a column of their pod's row; `unknown` = the pod's is empty."""
+
+    def filter(self, qs: QuerySet[Model], value: list[str]) -> QuerySet[Model]:
+        if not value:
+            return qs
+        wanted = ["" if text == UNKNOWN else text for text in value]
+        pods = selectors.pod_of_container()
+        return qs.filter(Exists(pods.filter(**{f"{self.field_name}__in": wanted})))
 
 
 class Cross(df.Filter):
@@ -221,6 +234,8 @@ class ContainerFilter(df.FilterSet):
     crossing = Presence(field_name="crossing", label=_("Cross-NUMA"))
     pinning = Several(field_name="pinning", label=_("Why (not) pinned"))
     kubernetes = Flag(field_name="kubernetes", label=_("In Kubernetes"))
+    owner = OfPod(field_name="owner_name", label=_("Owner"))
+    owner_kind = OfPod(field_name="owner_kind", label=_("Kind of owner"))
     cost_min = least("cost", _("Cost, at least"))
     locality_max = most("locality", _("Locality, at most"))
     remote_pages_min = least("remote_pages", _("Share of remote pages, at least"))
@@ -309,6 +324,7 @@ class PodFilter(df.FilterSet):
     namespace = Several(field_name="namespace", label=_("Namespace"))
     node = Several(field_name="node_name", label=_("Node"))
     told = Flag(field_name="told", label=_("An exporter tells of its node"))
+    placement = Several(field_name="placement", choices=list(placing.LABELS.items()), label=_("Placement"))
     phase = Several(field_name="phase", label=_("Phase"))
     reason = Several(field_name="reason", label=_("Reason"))
     owner = Several(field_name="owner_name", label=_("Owner"))
@@ -323,7 +339,12 @@ class PodFilter(df.FilterSet):
         fields: list[str] = []
 
     def search(self, found: QuerySet[Pod], _name: str, value: str) -> QuerySet[Pod]:
-        return found.filter(Q(name__icontains=value) | Q(owner_name__icontains=value) | Q(uid__iexact=value))
+        return found.filter(Q(name__icontains=value) | Q(owner_name__icontains=value) | _has_uid(value))
+
+
+def _has_uid(value: str) -> Q:
+    """A pod's uid, or that by which its kubelet knows it."""
+    return Q(uid__iexact=value) | Q(kubelet_uid__iexact=value)
 
 
 class ClusterEventFilter(df.FilterSet):

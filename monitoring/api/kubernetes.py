@@ -27,13 +27,19 @@ from monitoring.selectors.nodestate import NeverHeardError
 
 
 class PodRow(msgspec.Struct):
-    """A pod that the API server has. `told` false = no exporter tells of its node, so its placement is unknown."""
+    """A pod that the API server has. `told` false = no exporter tells of its node, so its placement is unknown.
+
+    `placement` says whether it is known where its containers are, and if not, why: `not-shown` = the exporter on its node answers and has
+    no container of it. `kubelet_uid` is the `pod_uid` of its containers, another one than `uid` only for static pods.
+    """
 
     uid: str
+    kubelet_uid: str
     namespace: str
     name: str
     node: Annotated[str | None, Meta(description="null = not scheduled")]
     told: bool
+    placement: kubernetes.Placement
     phase: Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"] | None
     reason: str | None
     message: str | None

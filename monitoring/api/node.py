@@ -70,7 +70,10 @@ def version_of(state: NodeState) -> object:
     endpoint = (
         [state.endpoint.pk, state.endpoint.state, state.endpoint.failures_total] if state.endpoint else None
     )
-    return [state.node.pk, state.taken, state.live, state.stale, state.cause, hashes, endpoint]
+    joined = [
+        (each.id, each.namespace, each.pod, each.name) for each in state.facts.containers if each.told_by_api
+    ]
+    return [state.node.pk, state.taken, state.live, state.stale, state.cause, hashes, endpoint, joined]
 
 
 def live(state: NodeState) -> shapes.Live:

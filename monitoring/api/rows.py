@@ -165,7 +165,13 @@ def _of_node(keys: Keys, moment: Moment) -> Row:
 def _of_container(keys: Keys, moment: Moment) -> Row:
     seen = moment.seen(keys["node"], keys["updated"])
     address = of_node(keys["slug"], keys["name"])
-    return {"age": seen.age, "source": seen.source, "address": f"{address}containers/"}
+    told = [each for each in keys["told_by_api"].split(",") if each]
+    return {
+        "told_by_api": told,
+        "age": seen.age,
+        "source": seen.source,
+        "address": f"{address}containers/",
+    }
 
 
 NODES = columns(
@@ -215,17 +221,23 @@ CONTAINERS = columns(
     shapes.ContainerRow,
     blank=(
         *("namespace", "pod", "pod_uid", "name", "runtime", "qos", "kind", "cpus", "cpu_nodes"),
-        *("device_nodes", "pinning"),
+        *("device_nodes", "pinning", "owner_kind", "owner"),
     ),
-    renamed={"id": "container_id", "cluster": "node__cluster__slug", "node": "node__name"},
+    renamed={
+        "id": "container_id",
+        "owner": "owner_name",
+        "cluster": "node__cluster__slug",
+        "node": "node__name",
+    },
     make=_of_container,
-    made=("age", "source", "address"),
+    made=("told_by_api", "age", "source", "address"),
     needed={
         "node": "node_id",
         "cluster": "node__cluster_id",
         "updated": "updated",
         "slug": "node__cluster__slug",
         "name": "node__name",
+        "told_by_api": "told_by_api",
     },
 )
 CONTAINER_SORTS = {

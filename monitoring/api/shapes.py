@@ -100,6 +100,16 @@ class ContainerRow(msgspec.Struct):
     pod: str | None
     pod_uid: str | None
     name: str | None
+    told_by_api: Annotated[
+        list[Literal["namespace", "pod", "name", "pod_uid"]],
+        Meta(
+            description="which of these the exporter could not read and the API server's Pod of the same uid told"
+        ),
+    ]
+    owner_kind: str | None
+    owner: Annotated[
+        str | None, Meta(description="of its pod, by the API server: the Deployment, not its ReplicaSet")
+    ]
     kubernetes: bool
     runtime: str | None
     qos: Literal["Guaranteed", "Burstable", "BestEffort"] | None

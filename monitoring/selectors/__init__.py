@@ -6,7 +6,16 @@ Nothing here writes. What nobody knows is None.
 from monitoring.selectors.attention import Attention
 from monitoring.selectors.clusters import ClusterSummary, cluster, cluster_ids, clusters
 from monitoring.selectors.configuration import settings
-from monitoring.selectors.inventory import Hit, containers, events, namespaces, node_ids, nodes, search
+from monitoring.selectors.inventory import (
+    Hit,
+    containers,
+    events,
+    namespaces,
+    node_ids,
+    nodes,
+    pod_of_container,
+    search,
+)
 from monitoring.selectors.joining import joined
 from monitoring.selectors.nodestate import NeverHeardError, NodeState, SectionState, node_state
 from monitoring.selectors.ordering import field_of, order, stretch
@@ -40,6 +49,7 @@ __all__ = [
     "nodes",
     "order",
     "overview",
+    "pod_of_container",
     "search",
     "settings",
     "stretch",

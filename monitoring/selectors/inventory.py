@@ -5,9 +5,9 @@ from typing import Literal
 
 import msgspec
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
-from monitoring.models import Cluster, Container, Node, NodeEvent
+from monitoring.models import Cluster, Container, Node, NodeEvent, Pod
 
 SHORTEST = 2
 """Characters that a search needs."""
@@ -43,9 +43,18 @@ def node_ids(wanted: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
 
 
 def containers(cluster: Cluster | None = None) -> QuerySet[Container]:
-    """Containers that run now on current nodes of a cluster, or of all."""
+    """Containers that run now on current nodes of a cluster, or of all, each with the owner of its pod (`owner_kind`, `owner_name`): "" =
+    nobody owns it, null = the API server does not tell of its pod."""
     found = Container.objects.filter(node__gone_at=None).select_related("node", "node__cluster")
+    owned = {name: Subquery(pod_of_container().values(name)[:1]) for name in ("owner_kind", "owner_name")}
+    found = found.annotate(**owned)
     return found if cluster is None else found.filter(node__cluster=cluster)
+
+
+def pod_of_container() -> QuerySet[Pod]:
+    """The pod of a container, within a query of containers: that of its node, whatever has an equal uid elsewhere."""
+    here = Pod.objects.filter(cluster=OuterRef("node__cluster"), node_name=OuterRef("node__name"))
+    return here.filter(kubelet_uid=OuterRef("pod_uid"))
 
 
 def namespaces(cluster: Cluster) -> list[str]:

@@ -7,13 +7,26 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
-from django.db.models import BooleanField, CharField, ExpressionWrapper, F, Q, QuerySet, Value
+from django.db.models import (
+    BooleanField,
+    Case,
+    CharField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Value,
+    When,
+)
 from django.db.models.fields.json import KT
 
 from monitoring.models import (
     Cluster,
     ClusterEvent,
     Connection,
+    Container,
     Endpoint,
     KubernetesNode,
     Node,
@@ -82,17 +95,40 @@ def _contradictions(row: Mapping[str, Any]) -> Iterator[Contradiction]:
 # ---------------------------------------------------------------- pods
 
 
+Placement = Literal["known", "not-shown", "silent", "no-exporter", "not-running"]
+"""Whether a pod's place on the NUMA nodes is known: not-shown = the exporter on its node answers and has no container of it."""
+
+
 def pods(cluster: Cluster, now: datetime) -> QuerySet[Pod]:
-    """Every pod of a cluster, with `told` (an exporter tells of its node) and `has_page` (its node is known)."""
+    """Every pod of a cluster, with `told` (an exporter tells of its node), `has_page` (its node is known) and its `placement`."""
     here = Node.objects.filter(cluster=cluster, gone_at=None).order_by().values("name")
-    telling = here.filter(topology__isnull=False, last_seen__gte=now - SILENT_AFTER)
-    found = Pod.objects.filter(cluster=cluster).defer("resources")
-    return found.annotate(told=_is_on(telling), has_page=_is_on(here))
+    heard = here.filter(topology__isnull=False)
+    telling = heard.filter(last_seen__gte=now - SILENT_AFTER)
+    found = Pod.objects.filter(cluster=cluster).defer(*LARGE)
+    there = Container.objects.filter(node__cluster=cluster, node__gone_at=None)
+    shown = there.filter(pod_uid=OuterRef("kubelet_uid"), node__name=OuterRef("node_name"))
+    placement = Case(
+        When(~Q(phase=RUNNING), then=Value("not-running")),
+        When(~_on(heard), then=Value("no-exporter")),
+        When(~_on(telling), then=Value("silent")),
+        When(Exists(shown), then=Value("known")),
+        default=Value("not-shown"),
+        output_field=CharField(),
+    )
+    return found.annotate(told=_is_on(telling), has_page=_is_on(here), placement=placement)
+
+
+LARGE = ("resources", "running")
+"""Columns of pods that no list shows."""
+
+
+def _on(nodes: QuerySet[Node, Any]) -> Q:
+    """One list of names for all pods: a question for each pod would cost several times as much."""
+    return Q(node_name__in=nodes)
 
 
 def _is_on(nodes: QuerySet[Node, Any]) -> ExpressionWrapper[Any]:
-    """One list of names for all pods: a question for each pod would cost several times as much."""
-    return ExpressionWrapper(Q(node_name__in=nodes), output_field=BooleanField())
+    return ExpressionWrapper(_on(nodes), output_field=BooleanField())
 
 
 def untold(cluster: Cluster, now: datetime) -> int:
@@ -104,7 +140,21 @@ def untold(cluster: Cluster, now: datetime) -> int:
 def pods_on(cluster: Cluster, node: str) -> QuerySet[Pod]:
     """Pods that are on a node and are not over."""
     found = Pod.objects.filter(cluster=cluster, node_name=node).exclude(phase__in=OVER)
-    return found.defer("resources").order_by("namespace", "name", "pk")
+    return found.defer(*LARGE).order_by("namespace", "name", "pk")
+
+
+def by_uid(cluster: Cluster, node: str, uids: Collection[str]) -> dict[str, Pod]:
+    """The pods of a node's containers, by the uid that the node knows; one query."""
+    if not uids:
+        return {}
+    found = Pod.objects.filter(cluster=cluster, node_name=node, kubelet_uid__in=uids).defer(*LARGE)
+    return {pod.kubelet_uid: pod for pod in found}
+
+
+def not_shown(cluster: Cluster, node: str, shown: Collection[str]) -> list[Pod]:
+    """Pods that run on a node and of which its exporter shows nothing. `shown`: uids of those that it shows; one query."""
+    running = Pod.objects.filter(cluster=cluster, node_name=node, phase=RUNNING).defer(*LARGE)
+    return [pod for pod in running.order_by("namespace", "name", "pk") if pod.kubelet_uid not in shown]
 
 
 # ---------------------------------------------------------------- events

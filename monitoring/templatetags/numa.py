@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from django import template
 from django.templatetags.static import static
@@ -16,8 +17,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from monitoring import selectors
-from monitoring.figures import amounts, cookies, drawing, failures, sentences, words
-from monitoring.models import NodeEvent
+from monitoring.figures import amounts, cookies, drawing, failures, placing, sentences, words
+from monitoring.models import NodeEvent, Pod
+from monitoring.services.watching.failures import refused
 from numacore.cpuset import CpuSet
 from numacore.diagnosis import Reason
 from numacore.report import ContainerReport
@@ -280,6 +282,41 @@ def by_cost(reports: Iterable[ContainerReport]) -> list[ContainerReport]:
 def event_detail(event: NodeEvent) -> str:
     """What is known of an event beside its name."""
     return sentences.event(event.code, event.values)
+
+
+@register.filter
+def placed(code: str) -> str:
+    """Whether a pod's place is known, in a few words."""
+    return placing.label(code)
+
+
+@register.filter
+def unplaced(code: str) -> sentences.Said | None:
+    """Why it is not, and the remedy."""
+    return placing.reason(code)
+
+
+@register.simple_tag
+def added_by_api(fields: str | tuple[str, ...]) -> SafeString | str:
+    """A mark for names and uids that the API server told and the node could not."""
+    words = placing.added(fields)
+    if not words:
+        return ""
+    return format_html('<span title="{}">{}</span>', placing.ADDED_MORE, ", ".join(words))
+
+
+@register.simple_tag
+def failures_of(slug: str, pod: Pod) -> str:
+    """The address of the line that a pod is of, if it was refused or does not start; "" = neither."""
+    if refused({"phase": pod.phase, "reason": pod.reason}):
+        page = "failures"
+    elif pod.reason in Pod.START_FAILURES:
+        page = "starting"
+    else:
+        return ""
+    owner = {"owner": pod.owner_name or pod.name, "owner_kind": pod.owner_kind or "Pod"}
+    query = urlencode({"namespace": pod.namespace, **owner, "node": pod.node_name, "reason": pod.reason})
+    return f"{reverse(page, kwargs={'cluster': slug})}?{query}"
 
 
 @register.filter

@@ -9,14 +9,26 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from monitoring import filters, tables
-from monitoring.figures import connecting
+from monitoring.figures import connecting, placing
 from monitoring.models import Cluster
 from monitoring.selectors import kubernetes
 from monitoring.views.base import ClusterPage
 from monitoring.views.lists import Export, ListPage, Nothing
 
 POD_COLUMNS = (
-    *("namespace", "name", "uid", "node_name", "told", "phase", "reason", "owner_kind", "owner_name"),
+    *(
+        "namespace",
+        "name",
+        "uid",
+        "kubelet_uid",
+        "node_name",
+        "told",
+        "placement",
+        "phase",
+        "reason",
+        "owner_kind",
+        "owner_name",
+    ),
     *(
         "scheduler",
         "priority",
@@ -77,7 +89,9 @@ class Pods(PodRows, ListPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         reached = kubernetes.reached(self.cluster)
         lacking = kubernetes.lacking(self.cluster, "pods")
-        given = super().get_context_data(reached=reached, lacking=lacking, phases=PHASES, **kwargs)
+        given = super().get_context_data(
+            reached=reached, lacking=lacking, phases=PHASES, placements=placing.LABELS.items(), **kwargs
+        )
         return {**given, "nothing": Nothing(*connecting.no_pods(reached, lacking))}
 
     def paged(self, table: Any) -> Any:

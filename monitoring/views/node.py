@@ -19,8 +19,8 @@ from django.utils.translation import gettext_lazy
 
 from monitoring import forms, selectors
 from monitoring.figures import charts, drawing, headlines, kubelet, saidby, sentences, survival, unheard
-from monitoring.models import Node
-from monitoring.selectors import NeverHeardError, NodeState, kubernetes, sources
+from monitoring.models import Node, Pod
+from monitoring.selectors import NeverHeardError, NodeState, failures, kubernetes, sources
 from monitoring.views import misread
 from monitoring.views.base import ClusterPage, ClusterView, Crumb
 from monitoring.views.unheard import UnheardPage, in_kubernetes
@@ -162,8 +162,19 @@ class NodePage(NodeView, ClusterPage):
             wrong = misread.choice("order", self.request.GET.get("order"), ORDERS, self.order)
             found = self.containers()
             uids = {each.container.pod_uid for each in found if each.container.pod_uid}
+            pods = kubernetes.by_uid(self.cluster, self.state.node.name, uids)
+            owners = {
+                (pod.namespace, pod.owner_kind, pod.owner_name) for pod in pods.values() if pod.owner_name
+            }
+            refused = failures.of_owners(self.cluster, owners)
             return {
                 "containers": found,
+                "pods": pods,
+                "refused": {
+                    uid: refused.get((pod.namespace, pod.owner_kind, pod.owner_name))
+                    for uid, pod in pods.items()
+                },
+                "not_shown": self.not_shown(),
                 "pod_events": kubernetes.events_of_pods(self.cluster, uids, EVENTS_OF_POD),
                 "order": self.order,
                 "find": self.find,
@@ -196,6 +207,15 @@ class NodePage(NodeView, ClusterPage):
         if self.tab == "document":
             return {"document": text(self.state, self.form), "form": self.form}
         return {}
+
+    def not_shown(self) -> list[Pod]:
+        """Pods that Kubernetes runs here and that its exporter does not show; nothing is said while it is silent."""
+        state = self.state
+        if state.stale or not hasattr(state.node, "kubernetes"):
+            return []
+        shown = {each.pod_uid for each in state.facts.containers if each.pod_uid}
+        found = kubernetes.not_shown(self.cluster, state.node.name, shown)
+        return [pod for pod in found if self.find.casefold() in f"{pod.namespace}/{pod.name}".casefold()]
 
     def sources(self) -> dict[str, Any]:
         state = self.state

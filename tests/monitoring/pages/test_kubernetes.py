@@ -61,6 +61,7 @@ def watched(of: Connection, resource: str, state: str = "watching", **known: Any
 
 def pod(cluster: Cluster, name: str, node: str, phase: str = "Running", **known: Any) -> Pod:
     values = {"namespace": "shop", "qos": "Burstable", "cpu_request": 1.5, "created": timezone.now(), **known}
+    values.setdefault("kubelet_uid", f"uid-{name}")
     return Pod.objects.create(
         cluster=cluster, uid=f"uid-{name}", name=name, node_name=node, phase=phase, **values
     )
@@ -343,11 +344,12 @@ def test_the_tab_names_the_missing_right(east: Cluster, as_viewer: Client) -> No
 
 
 def test_the_pods_page_tells_which_placements_nobody_knows(bare: Node, as_viewer: Client) -> None:
-    pod(bare.cluster, "cart-1", "node-07")
+    uid = Container.objects.get(container_id=POSTGRES, node__name="node-07").pod_uid
+    pod(bare.cluster, "cart-1", "node-07", kubelet_uid=uid)
     pod(bare.cluster, "late-1", "", "Pending")
     said = text(as_viewer, "/c/east/pods/")
-    assert re.search(r"web-1 shop bare unknown Running", said)
-    assert re.search(r"cart-1 shop node-07 on its node's page Running", said)
+    assert re.search(r"web-1 shop bare unknown No numa-exporter ever told of its node\. Running", said)
+    assert re.search(r"cart-1 shop node-07 its containers Running", said)
     assert "late-1 shop not scheduled" in said
     told = text(as_viewer, "/c/east/pods/?told=true")
     assert "cart-1" in told
