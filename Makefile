@@ -132,7 +132,7 @@ test-node: env messages services ## tests on an emulated node with a real kubele
 
 .PHONY: test-node-short
 test-node-short: env messages services
-	@$(BIN)/python -m pytest tests/node/test_exporter.py
+	@$(BIN)/python -m pytest tests/node/test_parts.py tests/node/test_exporter.py
 
 .PHONY: test-services
 test-services: env messages services ## tests on real PostgreSQL, Redis, Celery and Prometheus
