@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from numaagent.applier import look, places, steps, trust, writing
+from numaagent.applier import course, look, places, steps, trust, writing
+from numaagent.applier.course import Course, Told
 from numaagent.applier.places import Host
 from numaagent.applier.refusal import FailedError, RefusedError
-from numaagent.applier.steps import Course, Told
 from numaagent.applier.units import Waits
 from numacore.change import order as orders
 from numacore.change.order import Answer, Order
@@ -52,15 +52,15 @@ async def carry_out(told: Told, data: bytes, known: dict[str, Ed25519PublicKey])
         trust.check(order, told.host, told.node)
         with _locked(told.host):
             trust.check_epoch(order, document, trust.seen(told.host))
-            return await Course(told, data, order, document).run()
+            return await steps.run(Course(told, data, order, document))
     except (RefusedError, FailedError, OSError) as error:
-        return steps.refused(told, order, error)
+        return course.refused(told, order, error)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None:
             task.uncancel()
         ended = RefusedError("ended", "somebody ended the applier before anything was changed")
-        return steps.refused(told, order, ended)
+        return course.refused(told, order, ended)
 
 
 async def _ended(told: Told, data: bytes, known: dict[str, Ed25519PublicKey]) -> Answer:

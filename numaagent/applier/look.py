@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from numaagent.applier import deadman, places, prospect, trust, units
+from numaagent.applier.course import Told
 from numaagent.applier.refusal import RefusedError
-from numaagent.applier.steps import Told
 from numacore.change.order import Order
 
 

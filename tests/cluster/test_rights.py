@@ -17,7 +17,8 @@ WATCHER = {
     Right("get", "", "nodes", "configz"),
 }
 CLEANER = {Right("get", "", "pods"), Right("delete", "", "pods")}
-WANTED = {"watcher": WATCHER, "cleaner": CLEANER, "web": set[Right]()}
+APPLIER = {Right("get", "", "nodes", "configz")}
+WANTED = {"applier": APPLIER, "watcher": WATCHER, "cleaner": CLEANER, "web": set[Right]()}
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
 NEVER = [
     *(Right(verb, "", "secrets") for verb in (*READ, *WRITES)),

@@ -14,7 +14,6 @@ from typing import Any
 from numaagent.applier import command, journal, units, writing
 from numaagent.applier.units import Waits
 
-WAITS = Waits(call=1.0, job=8.0, look=0.1)
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
@@ -27,9 +26,10 @@ def run(
     full: str = "",
     largest: int = 0,
     said: str = "",
+    call: float = 20.0,
 ) -> None:
     """Runs the applier. `after`: killed when this step is done; `event`: killed right before the n-th thing that it does to
-    the node (a file opened to write, renamed, removed, a folder made, a call of systemd); `counted`: file for their number; `full`: the step at which the disk is full; `largest`: bytes of a file from which on it is; `said`: file for what it prints."""
+    the node (a file opened to write, renamed, removed, a folder made, a call of systemd); `counted`: file for their number; `full`: the step at which the disk is full; `largest`: bytes of a file from which on it is; `said`: file for what it prints; `call`: seconds for an answer of systemd."""
     os.environ.clear()
     os.environ.update(environ)
     if after:
@@ -41,7 +41,7 @@ def run(
     if largest:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     with open(said or os.devnull, "w") as out, contextlib.redirect_stdout(out):
-        status = command.main(arguments, environ, WAITS)
+        status = command.main(arguments, environ, Waits(call=call, job=40.0, look=0.1))
     sys.exit(status)
 
 

@@ -187,9 +187,9 @@ class Node:
             "state_files": ("cpu_manager_state",),
             "healthz_port": self.health,
             "expires": int(time.time()) + 600,
-            "healthy_within": 5,
+            "healthy_within": 40,
             "steady_for": 1,
-            "dead_man": 60,
+            "dead_man": 120,
         }
         given |= changes
         if "after" not in given:
@@ -248,7 +248,7 @@ async def running() -> AsyncIterator[Node]:
             yield node
 
 
-async def until(what: Any, seconds: float = 20.0) -> None:
+async def until(what: Any, seconds: float = 60.0) -> None:
     """Waits for something to become true."""
     async with asyncio.timeout(seconds):
         while not what():  # noqa: ASYNC110 - what others do has no event

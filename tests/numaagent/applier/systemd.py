@@ -39,6 +39,7 @@ class Kubelet:
         self._tree, self._context = tree, context
         self._process: Any = None
         self._keeper: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
         self.restarts = self.starts = 0
         self.wanted = False
         self.load = "loaded"
@@ -58,11 +59,12 @@ class Kubelet:
         self.wanted = False
         if self._keeper is not None:
             self._keeper.cancel()
-        if self._process is not None:
-            self._process.kill()
-            await asyncio.to_thread(self._process.join)
-            self._process.close()
-            self._process = None
+        async with self._turn:  # jobs of one unit come one after another
+            if self._process is not None:
+                self._process.kill()
+                await asyncio.to_thread(self._process.join)
+                self._process.close()
+                self._process = None
 
     def crash(self) -> None:
         """The process ends; systemd starts another."""

@@ -48,7 +48,7 @@ async def test_a_state_file_that_had_to_go_and_was_left(node: Node) -> None:
 
 async def test_a_kubelet_that_runs_and_is_never_well(node: Node) -> None:
     (node.tree / "silent").touch()
-    answer = await back(node)
+    answer = await back(node, healthy_within=5)
     assert answer.cause.code == "kubelet-silent"
     assert "500 [-]syncloop failed" in answer.words
 
@@ -117,7 +117,7 @@ async def test_a_disk_that_is_full_once_the_kubelet_is_stopped(node: Node) -> No
 async def test_systemd_that_never_answers_the_stop(node: Node) -> None:
     node.systemd.silent = {"StopUnit"}
     files = node.files()
-    answer = await node.give(node.order())
+    answer = await node.give(node.order(), call=1.5)
     assert answer is not None
     assert (answer.outcome, answer.cause.code) == ("restored", "dbus-silent")
     kubelet = {name: each for name, each in files.items() if name.startswith("var")}
@@ -129,7 +129,7 @@ async def test_systemd_that_does_not_answer_any_start_any_more_leaves_it_to_the_
     node.systemd.silent = {"StartUnit"}
     order = node.order()
     state = node.state()
-    answer = await node.give(order)
+    answer = await node.give(order, call=1.5)
     assert answer is not None
     assert answer.outcome == "failed"
     assert f"{TIMER} will try again" in answer.words

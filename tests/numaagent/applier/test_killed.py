@@ -35,10 +35,15 @@ async def looks(node: Node, order: Order) -> dict[str, Any]:
     }
 
 
+async def killed(node: Node, order: Order, after: str, event: int) -> None:
+    answer = await node.give(order, after=after, event=event)
+    assert answer is None, f"{after or event}: {answer.words}"
+
+
 async def killed_then_again(after: str = "", event: int = 0) -> tuple[str, dict[str, Any]]:
     async with nodes.running() as node:
         order = node.order()
-        assert await node.give(order, after=after, event=event) is None
+        await killed(node, order, after, event)
         answer = await node.give(order)
         return "" if answer is None else answer.outcome, await looks(node, order)
 
@@ -47,7 +52,7 @@ async def killed_then_the_dead_man(after: str = "", event: int = 0) -> dict[str,
     async with nodes.running() as node:
         order = node.order()
         state = node.state()
-        assert await node.give(order, after=after, event=event) is None
+        await killed(node, order, after, event)
         await node.systemd.fire(TIMER)
         found = await looks(node, order)
         if found["settings"] == "old":
@@ -114,7 +119,7 @@ async def test_an_order_that_is_too_old_to_go_on_goes_back(node: Node) -> None:
 
 
 async def test_whoever_ends_it_politely_makes_it_go_back_at_once(node: Node) -> None:
-    order = node.order(steady_for=3, dead_man=120)
+    order = node.order(steady_for=3)
     process = node.start(order)
     await nodes.until(lambda: node.systemd.kubelet.starts == 2)
     process.terminate()
