@@ -1,12 +1,26 @@
 """The addresses of this room."""
 
-from django.urls import path
+from django.urls import path, re_path
 
-from policies.views import audit, cleanup
+from policies.views import audit, cleanup, policies
 
 urlpatterns = [
     path("audit/", audit.AuditList.as_view(), name="audit"),
     path("audit/export.<str:form>", audit.AuditExport.as_view(), name="audit_export"),
     path("c/<slug:cluster>/cleanups/", cleanup.Cleanups.as_view(), name="cleanups"),
     path("c/<slug:cluster>/cleanups/<int:cleanup>/", cleanup.CleanupPage.as_view(), name="cleanup"),
+    path("c/<slug:cluster>/policies/", policies.Policies.as_view(), name="policies"),
+    path(
+        "c/<slug:cluster>/policies/cluster/",
+        policies.EditPolicy.as_view(),
+        {"level": "cluster"},
+        name="policy_cluster",
+    ),
+    path("c/<slug:cluster>/policies/pools/", policies.EditPool.as_view(), name="policy_pool_new"),
+    path("c/<slug:cluster>/policies/pools/<slug:name>/", policies.EditPool.as_view(), name="policy_pool"),
+    re_path(
+        r"^c/(?P<cluster>[-\w]+)/policies/(?P<level>pool|node)/(?P<name>[^/]+)/$",
+        policies.EditPolicy.as_view(),
+        name="policy",
+    ),
 ]

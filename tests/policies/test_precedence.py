@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.db import IntegrityError, connection
 from django.test.utils import CaptureQueriesContext
@@ -12,24 +14,7 @@ from policies import selectors
 from policies.models import Policy, Pool
 from policies.selectors import Applied, Overlap
 from tests.monitoring.pages import seeds
-
-LABELS = {
-    "fast-0": {"tier": "gold", "zone": "a"},
-    "fast-1": {"tier": "gold", "zone": "b"},
-    "slow-0": {"tier": "iron", "zone": "a"},
-    "plain-0": None,
-}
-
-
-@pytest.fixture
-def west(db: None) -> Cluster:
-    """Two nodes of gold, one of iron, and one that Kubernetes does not tell of."""
-    made = seeds.cluster("west", "West")
-    for name, labels in LABELS.items():
-        row = seeds.unheard(made, name, labels=labels or {})
-        if labels is None:
-            row.kubernetes.delete()
-    return made
+from tests.policies.conftest import LABELS
 
 
 def pool(cluster: Cluster, name: str, selector: str) -> Pool:
@@ -38,7 +23,7 @@ def pool(cluster: Cluster, name: str, selector: str) -> Pool:
     )
 
 
-def policy(cluster: Cluster, level: str, wish: str, *, on: bool = True, **target: object) -> Policy:
+def policy(cluster: Cluster, level: str, wish: str, *, on: bool = True, **target: Any) -> Policy:
     return Policy.objects.create(
         cluster=cluster,
         level=level,
@@ -130,7 +115,7 @@ def test_more_nodes_are_no_more_queries(west: Cluster) -> None:
     [{"level": "cluster"}, {"level": "node", "node_name": "fast-0"}],
     ids=["cluster", "node"],
 )
-def test_a_target_has_one_policy(west: Cluster, target: dict[str, str]) -> None:
+def test_a_target_has_one_policy(west: Cluster, target: dict[str, Any]) -> None:
     level = target.pop("level")
     policy(west, level, "none", **target)
     with pytest.raises(IntegrityError):
@@ -142,7 +127,7 @@ def test_a_target_has_one_policy(west: Cluster, target: dict[str, str]) -> None:
     [{"level": "node"}, {"level": "pool"}, {"level": "cluster", "node_name": "fast-0"}],
     ids=["no node", "no pool", "a node too many"],
 )
-def test_a_policy_without_its_target_is_not_stored(west: Cluster, target: dict[str, str]) -> None:
+def test_a_policy_without_its_target_is_not_stored(west: Cluster, target: dict[str, Any]) -> None:
     level = target.pop("level")
     with pytest.raises(IntegrityError):
         policy(west, level, "none", **target)
