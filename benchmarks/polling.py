@@ -51,6 +51,7 @@ async def poll(urls: list[str], seconds: float) -> dict[str, float]:
         "cores": cores,
         "waited": waited,
         "failing": failing,
+        "whole": time.time() - min(poller.known.whole_received for poller in roster.pollers.values()),
     }
 
 

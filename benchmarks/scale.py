@@ -95,7 +95,8 @@ def at_scale(place: installation.Installation, collector: servers.Server) -> lis
     ages = msgspec.json.decode(done.stdout, type=Ages)
     cores = used.seconds / elapsed
     how = (
-        f"{NODES:,} simulated endpoints (8 NUMA nodes, 384 CPUs, {CONTAINERS} containers each; use moves every second) at a "
+        f"{NODES:,} simulated endpoints (8 NUMA nodes, 384 CPUs, {CONTAINERS} containers each; use moves every second; that of every "
+        f"CPU and container asked for of all nodes in turn, for no page is open, and use by NUMA node in between) at a "
         f"period of {PERIOD:.0f} s, collected by one shift (monitoring.services.collect) with PostgreSQL, Redis, reports, "
         f"history and live pages as in an installation, bound to one CPU; {AGES_SECONDS} s after every node was heard"
     )
@@ -196,7 +197,8 @@ def rounds_alone(place: installation.Installation) -> Outcome:
         1.5,
         "s",
         how=f"Age of the newest answer of {NODES:,} simulated endpoints (8 NUMA nodes, 384 CPUs, {CONTAINERS} containers each; use "
-        f"moves every second; unchanged sections left out), asked by monitoring.services.collection.roster in one process bound to "
+        f"moves every second; unchanged sections left out; use of every CPU and container asked for in "
+        f"turn, {found['whole']:.0f} s old at most at the end, as of nodes whose page nobody has open, and use by NUMA node in between), asked by monitoring.services.collection.roster in one process bound to "
         f"one CPU, of which it took {found['cores']:.2f}; nothing stored. Sampled four times a second for {AGES_SECONDS} s after "
         f"every endpoint was heard, which took {found['waited']:.0f} s; {found['failing']:.0f} failed at the end.",
     )

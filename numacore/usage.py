@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from numacore.cpuset import CpuSet
+from numacore.cpuset import EMPTY, CpuSet
 from numacore.topology import Amount, HugePages, Id, Topology
 
 TICK = 0.01
@@ -51,6 +51,10 @@ class MemoryUse(msgspec.Struct, frozen=True, omit_defaults=True):
     """numastat, pages since boot: numa_hit, numa_miss, numa_foreign, interleave_hit, local_node, other_node."""
 
 
+NO_MEMORY = MemoryUse()
+"""Of a NUMA node of which nothing is known."""
+
+
 class ContainerUse(msgspec.Struct, frozen=True):
     """Columns over the containers of the same snapshot, in the order of its containers section."""
 
@@ -72,6 +76,21 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     cpu: CpuTimes | None = None
     memory: dict[Id, MemoryUse] = {}
     containers: ContainerUse | None = None
+
+
+class NumaUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """One reading summed up by NUMA node: columns in the order of the machine's NUMA ids. None = unknown, or no CPU there."""
+
+    cpus: CpuSet = EMPTY
+    """Whose times are in the sums."""
+    busy: tuple[Amount | None, ...]
+    """Ticks as in `CpuTimes`, all CPUs of the NUMA node together."""
+    idle: tuple[Amount | None, ...]
+    used: tuple[Amount | None, ...]
+    """As in `MemoryUse`, like the three below."""
+    free: tuple[Amount | None, ...]
+    file: tuple[Amount | None, ...]
+    other_node: tuple[Amount | None, ...]
 
 
 class Rates(msgspec.Struct, frozen=True):
@@ -109,13 +128,21 @@ def busy_shares(before: CpuTimes | None, after: CpuTimes | None) -> dict[int, fl
     found: dict[int, float] = {}
     for i, cpu in enumerate(after.cpus):
         if cpu in old:
-            share = _share(
+            share = busy_share(
                 after.busy[i] - before.busy[old[cpu]],
                 after.idle[i] - before.idle[old[cpu]],
             )
             if share is not None:
                 found[cpu] = share
     return found
+
+
+def busy_share(busy: int, idle: int) -> float | None:
+    """The busy share of so many ticks between two readings; None if the counters started anew or nothing passed."""
+    if busy < 0 or idle < -IDLE_SLIP:
+        return None
+    elapsed = busy + max(idle, 0)
+    return busy / elapsed if elapsed > 0 else None
 
 
 def numa_busy(topology: Topology, busy: dict[int, float]) -> dict[int, float | None]:
@@ -125,6 +152,27 @@ def numa_busy(topology: Topology, busy: dict[int, float]) -> dict[int, float | N
         known = [busy[cpu] for cpu in node.cpus if cpu in busy]
         result[node.id] = sum(known) / len(known) if known else None
     return result
+
+
+def numa_usage(topology: Topology, cpu: CpuTimes | None, memory: Mapping[int, MemoryUse]) -> NumaUsage:
+    """A reading summed up by NUMA node."""
+    place = {} if cpu is None else {each: i for i, each in enumerate(cpu.cpus)}
+    busy: list[int | None] = []
+    idle: list[int | None] = []
+    for node in topology.nodes:
+        columns = [place[each] for each in node.cpus if each in place]
+        busy.append(sum(cpu.busy[i] for i in columns) if cpu and columns else None)
+        idle.append(sum(cpu.idle[i] for i in columns) if cpu and columns else None)
+    found = [memory.get(node.id, NO_MEMORY) for node in topology.nodes]
+    return NumaUsage(
+        cpus=cpu.cpus if cpu else EMPTY,
+        busy=tuple(busy),
+        idle=tuple(idle),
+        used=tuple(each.used for each in found),
+        free=tuple(each.free for each in found),
+        file=tuple(each.file for each in found),
+        other_node=tuple(each.counters.get("other_node") for each in found),
+    )
 
 
 def counter_rate(before: int | None, after: int | None, seconds: float) -> float | None:
@@ -163,10 +211,3 @@ def _numastat_rates(
         grown = {key: counter_rate(old.get(key), value, seconds) for key, value in now.counters.items()}
         found[node] = {key: value for key, value in grown.items() if value is not None}
     return found
-
-
-def _share(busy: int, idle: int) -> float | None:
-    if busy < 0 or idle < -IDLE_SLIP:
-        return None
-    elapsed = busy + max(idle, 0)
-    return busy / elapsed if elapsed > 0 else None

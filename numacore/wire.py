@@ -3,18 +3,22 @@
 A snapshot has sections. Each carries the hash of its content (`content_hash` of its bytes); a caller names the hashes that it has
 (`GET /v1/snapshot?have=machine:HASH,containers:HASH`) and a section that it has comes without data. Unknown fields and
 sections are ignored, so that a version and its neighbour understand each other both ways.
+
+With `&usage=numa` a caller that has all other sections gets section `numa` instead of `usage`: the same reading summed
+up by NUMA node, a twentieth of the bytes. Who does not have them all, or asks an exporter that does not know this, gets `usage`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 import msgspec
 
 from numacore.kubeletstate import Kubelet
 from numacore.topology import Amount, Attributes, Topology, content_hash, dec_hook, enc_hook
-from numacore.usage import Usage
+from numacore.usage import NumaUsage, Usage
 from numacore.workload import Container
 
 VERSION = 1
@@ -24,6 +28,8 @@ MAX_BYTES = 2 * 1024 * 1024
 """Largest snapshot that a reader takes: ten times that of 1,024 CPUs with 250 containers."""
 SECTIONS = ("machine", "kubelet", "containers", "usage")
 MACHINE, KUBELET, CONTAINERS, USAGE = SECTIONS
+NUMA = "numa"
+"""The section that may stand in for `usage`, and the value of the parameter `usage` that asks for it."""
 
 T = TypeVar("T")
 _NULL = msgspec.Raw(b"null")
@@ -98,7 +104,8 @@ _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _encoder = msgspec.json.Encoder(enc_hook=enc_hook)
 _snapshot_decoder = msgspec.json.Decoder(Snapshot)
 _section_decoders: dict[type, msgspec.json.Decoder[object]] = {
-    kind: msgspec.json.Decoder(kind, dec_hook=dec_hook) for kind in (Machine, Kubelet, Containers, Usage)
+    kind: msgspec.json.Decoder(kind, dec_hook=dec_hook)
+    for kind in (Machine, Kubelet, Containers, Usage, NumaUsage)
 }
 
 
@@ -160,7 +167,7 @@ def decode(data: bytes) -> Snapshot:
 
 
 def decode_section(kind: type[T], data: msgspec.Raw | bytes) -> T:
-    """Reads one section's content: Machine, Kubelet, Containers or Usage.
+    """Reads one section's content: Machine, Kubelet, Containers, Usage or NumaUsage.
 
     Raises:
         WireError: naming the field that is wrong.
@@ -182,3 +189,15 @@ def parse_have(text: str) -> dict[str, str]:
 def format_have(known: dict[str, str]) -> str:
     """The `have` parameter for the hashes that a caller has."""
     return ",".join(f"{name}:{found}" for name, found in known.items())
+
+
+def format_question(known: dict[str, str], summed: bool) -> str:
+    """The query of a caller that has the hashes `known`. `summed`: what moves is wanted by NUMA node only."""
+    have = f"have={format_have(known)}" if known else ""
+    return f"{have}&usage={NUMA}" if have and summed else have
+
+
+def wants_sums(usage: str, have: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether a question (its parameters `usage` and `have`) is answered with section `numa`. `now`: hashes of the sections
+    that stand. Where one is another, the caller gets `usage` with it, whose columns are about these containers."""
+    return usage == NUMA and all(have.get(name) == found for name, found in now.items())

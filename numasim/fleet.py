@@ -16,7 +16,7 @@ import msgspec
 from numacore import wire
 from numacore.kubeletstate import CpuManagerState, Kubelet, Setting
 from numacore.topology import content_hash
-from numacore.usage import CpuTimes, Usage
+from numacore.usage import CpuTimes, Usage, numa_usage
 from numacore.workload import Container
 from numasim import cgroups, faults, kubelet, managers, scenario, usage
 from numasim.endpoint import Reply
@@ -66,27 +66,28 @@ class Fleet:
             return Reply(b'{"status":"ok"}')
         if path != "/v1/snapshot":
             return Reply(b'{"detail":"not found"}', status="404 Not Found")
-        return self._snapshot(index, wire.parse_have(unquote(query.removeprefix("have="))))
+        asked = dict(part.partition("=")[::2] for part in query.split("&"))
+        return self._snapshot(index, wire.parse_have(unquote(asked.get("have", ""))), asked.get("usage", ""))
 
-    def _snapshot(self, index: int, have: dict[str, str]) -> Reply:
+    def _snapshot(self, index: int, have: dict[str, str], wanted: str) -> Reply:
         fault = self.faults[index]
         if fault == "error":
             return Reply(b'{"detail":"simulated failure"}', status="500 Internal Server Error")
         if fault == "redirect":
             return Reply(status="302 Found", head=b"Location: http://169.254.169.254/latest/meta-data/\r\n")
-        body = faults.spoil(fault, self._body(index, have, fault))
+        body = faults.spoil(fault, self._body(index, have, wanted, fault))
         if fault in faults.STREAMED:
             return Reply(raw=faults.stream(fault, body))
         return Reply(body, delay=faults.SLOW if fault == "slow" else 0.0)
 
-    def _body(self, index: int, have: dict[str, str], fault: Fault | None) -> bytes:
+    def _body(self, index: int, have: dict[str, str], wanted: str, fault: Fault | None) -> bytes:
         now = self._clock()
         elapsed = now - self._epoch
         stream = self._streams[index % len(self._streams)]
         who = 0 if fault == "duplicate-identity" else index
         shown = elapsed % faults.RESET_EVERY if fault == "counter-reset" else elapsed
         skew = faults.SKEW if fault == "clock-skew" else 0.0
-        sections = stream.sections(index, have, shown, fresh=fault == "counter-reset")
+        sections = stream.sections(index, have, wanted, shown, fresh=fault == "counter-reset")
         return b'{"version":1,"exporter":%b,"taken":%.3f,"monotonic":%.3f,"sections":{%b}}' % (
             self._exporters[who],
             now + skew,
@@ -137,23 +138,35 @@ class _Stream:
         containers = wire.Containers(tuple(_container(node, each) for each in self._running))
         self._template = wire.encode_value(containers)
         self._hashes: dict[int, str] = {}
-        self._usage = _Moving(-1, b"")
+        self._moving = _Moving(-1, b"", b"")
 
-    def sections(self, index: int, have: dict[str, str], elapsed: float, *, fresh: bool) -> bytes:
+    def sections(
+        self, index: int, have: dict[str, str], wanted: str, elapsed: float, *, fresh: bool
+    ) -> bytes:
         """The sections of one endpoint, as the inside of a JSON object."""
         containers = self._hashes.get(index)
         if containers is None:
             containers = self._hashes[index] = content_hash(self._containers(index))
+        kubelet = self._kubelet_of(index)
+        standing = {
+            wire.MACHINE: self._machine.hash,
+            wire.KUBELET: kubelet.hash,
+            wire.CONTAINERS: containers,
+        }
         known = have.get(wire.CONTAINERS) == containers
-        usage = self._usage_at(elapsed, fresh).replace(CONTAINERS_OF, containers.encode(), 1)
+        moving = self._moving_at(elapsed, fresh)
         # A hash of these 14 KB would cost more than all the rest; a name that is as unique does as well.
-        moving = content_hash(b"%d/%d/%d" % (int(elapsed), fresh, index))
+        named = content_hash(b"%d/%d/%d" % (int(elapsed), fresh, index))
+        if wire.wants_sums(wanted, have, standing):
+            usage = _section(wire.NUMA, named, moving.sums)
+        else:
+            usage = _section(wire.USAGE, named, moving.usage.replace(CONTAINERS_OF, containers.encode(), 1))
         return b",".join(
             (
                 self._machine.for_caller(have.get(wire.MACHINE)),
-                self._kubelet_of(index).for_caller(have.get(wire.KUBELET)),
+                kubelet.for_caller(have.get(wire.KUBELET)),
                 _section(wire.CONTAINERS, containers, None if known else self._containers(index)),
-                _section(wire.USAGE, moving, usage),
+                usage,
             )
         )
 
@@ -166,14 +179,19 @@ class _Stream:
             self._kubelets[index] = _Fixed.of(wire.KUBELET, _tagged(self._kubelet, index))
         return self._kubelets[index]
 
-    def _usage_at(self, elapsed: float, fresh: bool) -> bytes:
+    def _moving_at(self, elapsed: float, fresh: bool) -> _Moving:
         """Encoded once for each second."""
         second = int(elapsed)
         if fresh:
-            return wire.encode_value(self._read(second, fresh=True))
-        if self._usage.second != second:
-            self._usage = _Moving(second, wire.encode_value(self._read(second, fresh=False)))
-        return self._usage.data
+            return self._encoded(second, fresh=True)
+        if self._moving.second != second:
+            self._moving = self._encoded(second, fresh=False)
+        return self._moving
+
+    def _encoded(self, second: int, *, fresh: bool) -> _Moving:
+        read = self._read(second, fresh=fresh)
+        sums = numa_usage(self._node.topology, read.cpu, read.memory)
+        return _Moving(second, wire.encode_value(read), wire.encode_value(sums))
 
     def _read(self, second: int, *, fresh: bool) -> Usage:
         self._node.now = float(second)
@@ -185,10 +203,11 @@ def _tagged(template: bytes, index: int) -> bytes:
 
 
 class _Moving(msgspec.Struct, frozen=True):
-    """The usage section of one second."""
+    """What moves, of one second: the section `usage`, and the same by NUMA node."""
 
     second: int
-    data: bytes
+    usage: bytes
+    sums: bytes
 
 
 def _section(name: str, found: str, data: bytes | None) -> bytes:

@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 
 from numacore.cpuset import CpuSet, CpuSetError
 from numacore.topology import Topology
-from numacore.usage import IDLE_SLIP
+from numacore.usage import IDLE_SLIP, busy_share
 from numacore.wire import WireError
 
 Numbers = NDArray[np.int64]
+Sums = tuple[list[int | None], list[int | None]]
+"""Busy and idle ticks of each NUMA node; None = unknown, or no CPU there."""
 
 
 class CpuColumns(msgspec.Struct, gc=False):
@@ -29,7 +31,9 @@ class Reading(msgspec.Struct, gc=False):
     boot_id: str | None
     cpus: str
     times: Numbers | None
-    """Two rows, busy and idle, a column per CPU in the order of their ids; None = unreadable."""
+    """Two rows, busy and idle, a column per CPU in the order of their ids; None = unreadable, or not told."""
+    sums: Sums | None
+    """None = to be made of `times`."""
     remote: list[int | None]
 
 
@@ -83,6 +87,17 @@ class Places:
             sums, counts = self._known_shares(*moved)
         return [sums[i] / counts[i] if counts[i] else None for i in range(self.width)]
 
+    def sums(self, times: Numbers) -> Sums:
+        """The times by NUMA node."""
+        busy, idle = (
+            [
+                int(total) if size else None
+                for total, size in zip(self._by_numa(row), self._sizes, strict=True)
+            ]
+            for row in times.astype(np.float64)
+        )
+        return busy[: self.width], idle[: self.width]
+
     def _known_shares(self, busy: Numbers, idle: Numbers) -> tuple[list[float], list[int]]:
         """Sums of the shares that are known, and how many, where some counters ran backwards or stood still."""
         known = (busy >= 0) & (idle >= -IDLE_SLIP)
@@ -103,16 +118,18 @@ def least(numbers: Numbers) -> int:
     return found
 
 
-def same_reading(last: Reading, now: Reading) -> bool:
-    """Whether the exporter told the reading that it told before: idle counters never stand still otherwise."""
-    if last.boot_id != now.boot_id:
-        return False
-    if last.monotonic == now.monotonic:
-        return True
-    if last.times is None or now.times is None or last.cpus != now.cpus or not now.times.size:
-        return False
-    # The first counters tell nearly always, and telling costs next to nothing then.
-    return bool(last.times[1, 0] == now.times[1, 0] and (last.times == now.times).all())
+def shares_of_sums(before: Sums, after: Sums) -> list[float | None]:
+    """Busy share of each NUMA node: of all ticks of its CPUs. The mean of its CPUs' shares is the same within a tick, for
+    time passes alike on all of them."""
+    return [
+        None if b0 is None or i0 is None or b1 is None or i1 is None else busy_share(b1 - b0, i1 - i0)
+        for b0, i0, b1, i1 in zip(*before, *after, strict=True)
+    ]
+
+
+def same_times(last: Numbers, now: Numbers) -> bool:
+    """Whether all counters are the same. The first ones tell nearly always, and telling costs next to nothing then."""
+    return bool(now.size and last[1, 0] == now[1, 0] and (last == now).all())
 
 
 def elapsed(last: Reading, now: Reading) -> float | None:

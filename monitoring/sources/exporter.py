@@ -87,6 +87,7 @@ class Asker:
         "_limits",
         "_loop",
         "_question",
+        "_questions",
         "_retried",
         "_task",
         "_token",
@@ -112,12 +113,20 @@ class Asker:
         self._retried = False
         self._have: dict[str, str] | None = None
         self._question = b""
+        self._questions: dict[bool, bytes] = {}
+        """Made for `_have`, by what they ask for."""
 
-    def ask(self, have: dict[str, str], done: Done) -> None:
-        """Asks for what changed since `have`; `done` is called within the limits, whatever the exporter does."""
+    def ask(self, have: dict[str, str], done: Done, summed: bool = False) -> None:
+        """Asks for what changed since `have`; `done` is called within the limits, whatever the exporter does.
+
+        `summed`: while nothing but use changes, use by NUMA node is enough."""
         if have != self._have:
             self._have = dict(have)
-            self._question = self._make_question(have)
+            self._questions.clear()
+        question = self._questions.get(summed)
+        if question is None:
+            question = self._questions[summed] = self._make_question(have, summed)
+        self._question = question
         self._done, self._retried = done, False
         self._limits.open.add(self, self._loop)
         self._send()
@@ -176,8 +185,9 @@ class Asker:
                 self._task.cancel()
             self._task = None
 
-    def _make_question(self, have: dict[str, str]) -> bytes:
-        path = self._address.path + PATH + (f"?have={wire.format_have(have)}" if have else "")
+    def _make_question(self, have: dict[str, str], summed: bool) -> bytes:
+        query = wire.format_question(have, summed)
+        path = self._address.path + PATH + (f"?{query}" if query else "")
         lines = [f"GET {path} HTTP/1.1", f"Host: {self._address.authority}"]
         lines += ["User-Agent: numaweb", "Accept: application/json", "Accept-Encoding: identity"]
         if self._token:

@@ -1,6 +1,6 @@
 """What one exporter has told so far, and what a new answer adds.
 
-The round's part of an answer (per-CPU times, memory) is decoded at once, in one pass and into nothing but what every
+The round's part of an answer (times of CPUs, each or by NUMA node, and memory) is decoded at once, in one pass and into nothing but what every
 round needs; the rest stays bytes until somebody asks. The times of CPUs go from the text straight into arrays, which
 costs a sixth of making a number object of each. It reads what `wire.decode` and `usage.numa_busy` read; tests hold
 the two against each other.
@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from monitoring.sources import columns
-from monitoring.sources.columns import CpuColumns, Places, Reading
+from monitoring.sources.columns import CpuColumns, Places, Reading, Sums
 from numacore import wire
 from numacore.kubeletstate import Kubelet
 from numacore.topology import Amount, Attributes, Id, Topology, content_hash, dec_hook
@@ -47,11 +48,36 @@ class _UsageSection(msgspec.Struct, gc=False):
     data: _Usage | None = None
 
 
+class _Sums(msgspec.Struct, gc=False):
+    """`usage.NumaUsage`."""
+
+    cpus: str
+    busy: list[Amount | None]
+    idle: list[Amount | None]
+    used: list[Amount | None]
+    free: list[Amount | None]
+    file: list[Amount | None]
+    other_node: list[Amount | None]
+
+    def memories(self, nodes: int) -> list[_Memory]:
+        """Memory of each NUMA node. Raises WireError."""
+        every = (self.busy, self.idle, self.used, self.free, self.file, self.other_node)
+        if any(len(column) != nodes for column in every):
+            raise WireError(f"section numa: columns for each of {nodes} NUMA nodes are needed - at `$`")
+        return [_Memory(*each) for each in zip(self.used, self.free, self.file, strict=True)]
+
+
+class _SumsSection(msgspec.Struct, gc=False):
+    hash: str
+    data: _Sums
+
+
 class _Sections(msgspec.Struct, gc=False):
     machine: wire.Section | None = None
     kubelet: wire.Section | None = None
     containers: wire.Section | None = None
     usage: _UsageSection | None = None
+    numa: _SumsSection | None = None
 
 
 class _Envelope(msgspec.Struct, gc=False):
@@ -125,7 +151,9 @@ class Known:
 
     def __init__(self) -> None:
         self.exporter: wire.Exporter | None = None
-        self.received = self.taken = self.monotonic = 0.0
+        self.received = 0.0
+        self.whole_received = self.whole_taken = 0.0
+        """When the newest answer came that tells of every CPU and container, by our clock and by the node's."""
         self.skew: float | None = None
         self.seconds: float | None = None
         self.problems: tuple[wire.Problem, ...] = ()
@@ -137,22 +165,25 @@ class Known:
         """JSON of machine, kubelet and containers."""
         self.machine: wire.Machine | None = None
         self.newest: bytes = b""
-        """The newest answer whole, which holds the usage section."""
+        """The newest of these answers, which holds the usage section."""
         self.before: bytes | None = None
-        """The comparable answer before it."""
+        """The comparable one before it; `seconds` lie between the two."""
         self.before_containers: bytes | None = None
         """The containers section of then, if it was another one."""
         self._places: Places | None = None
         self._last: Reading | None = None
+        self._whole: Reading | None = None
+        """The newest reading that tells of every CPU."""
+        self._containers: bytes | None = None
+        """The containers section that came with it or stood then."""
 
     def take(self, body: bytes, received: float, round_trip: float = 0.0) -> Round:
         """Adds an answer; nothing is added if it cannot be read. Raises WireError."""
         answer = _decode(body)
         incoming = self._incoming(answer.sections)
         machine = incoming.pop(wire.MACHINE, None)
-        usage = answer.sections.usage.data if answer.sections.usage else None
-        now = self._read(answer, usage, machine[1] if machine else self.machine)
-        return self._accept(answer, usage, now, incoming, machine, body, received, round_trip)
+        read = self._read(answer, machine[1] if machine else self.machine)
+        return self._accept(answer, read, incoming, machine, body, received, round_trip)
 
     def _incoming(self, sections: _Sections) -> dict[str, tuple[bytes, Any]]:
         """Sections that came with content: their JSON and value, checked before anything is kept."""
@@ -170,20 +201,36 @@ class Known:
                 raise WireError(f"section {name} has a hash that nobody asked for and no content")
         return found
 
-    def _read(self, answer: _Envelope, usage: _Usage | None, machine: wire.Machine | None) -> Reading | None:
-        if usage is None or machine is None:
+    def _read(self, answer: _Envelope, machine: wire.Machine | None) -> tuple[Reading, list[_Memory]] | None:
+        """The counters of an answer, and the memory of each NUMA node; None = the answer has none, or the machine is unknown."""
+        usage, sums = answer.sections.usage, answer.sections.numa
+        if machine is None or (sums is None and (usage is None or usage.data is None)):
             return None
-        cpu, memory = usage.cpu, usage.memory
-        if sum(each.used or 0 for each in memory.values()) > MOST:
-            raise WireError(
-                "section usage cannot be read: more memory than a machine can have - at `$.memory`"
+        numa_ids = machine.topology.numa_ids
+        if sums is not None:
+            found = sums.data
+            memory = found.memories(len(numa_ids))
+            _check_memory(wire.NUMA, memory)
+            reading = Reading(
+                answer.monotonic,
+                answer.exporter.boot_id,
+                found.cpus,
+                None,
+                (found.busy, found.idle),
+                found.other_node,
             )
-        times = None if cpu is None else self._places_of(machine.topology, cpu.cpus).times(cpu)
-        remote = [
-            each.counters.other_node if (each := memory.get(numa)) and each.counters else None
-            for numa in machine.topology.numa_ids
-        ]
-        return Reading(answer.monotonic, answer.exporter.boot_id, cpu.cpus if cpu else "", times, remote)
+        else:
+            assert usage is not None
+            assert usage.data is not None
+            cpu, told = usage.data.cpu, usage.data.memory
+            times = None if cpu is None else self._places_of(machine.topology, cpu.cpus).times(cpu)
+            _check_memory(wire.USAGE, told.values())
+            memory = [told.get(numa, _UNKNOWN) for numa in numa_ids]
+            remote = [each.counters.other_node if each.counters else None for each in memory]
+            reading = Reading(
+                answer.monotonic, answer.exporter.boot_id, cpu.cpus if cpu else "", times, None, remote
+            )
+        return reading, memory
 
     def _places_of(self, topology: Topology, cpus: str) -> Places:
         if self._places is None or self._places.cpus != cpus or self._places.topology is not topology:
@@ -193,8 +240,7 @@ class Known:
     def _accept(
         self,
         answer: _Envelope,
-        usage: _Usage | None,
-        now: Reading | None,
+        read: tuple[Reading, list[_Memory]] | None,
         incoming: dict[str, tuple[bytes, Any]],
         machine: tuple[bytes, Any] | None,
         body: bytes,
@@ -204,22 +250,31 @@ class Known:
         if machine is not None:
             incoming[wire.MACHINE] = machine
             if self.machine is None or self.machine.topology != machine[1].topology:
-                self._last = None  # the columns of another machine cannot be compared
+                self._last = self._whole = None  # the columns of another machine cannot be compared
             self.machine = machine[1]
-        containers_before = self.sections.get(wire.CONTAINERS)
         changed = self._keep_sections(answer.sections, incoming, received)
+        now, memory = read or (None, [])
         last = self._last
-        repeated = now is not None and last is not None and columns.same_reading(last, now)
         seconds = None if now is None or last is None else columns.elapsed(last, now)
-        self.exporter, self.problems = answer.exporter, answer.problems
-        self.received, self.taken, self.monotonic = received, answer.taken, answer.monotonic
+        repeated = now is not None and last is not None and self._same(last, now)
+        self.exporter, self.problems, self.received = answer.exporter, answer.problems, received
         self.skew = answer.taken - (received - round_trip / 2)
-        numa = self._numa(usage, last, now, seconds)
+        numa = [] if now is None else self._numa(last, now, memory, seconds)
         if not repeated:
-            self.before = self.newest if seconds is not None and self.newest else None
-            self.before_containers = containers_before if wire.CONTAINERS in changed else None
-            self.seconds, self.newest, self._last = seconds, body, now
+            self._last = now
+        if answer.sections.numa is None:
+            self.whole_received, self.whole_taken = received, answer.taken
+            self._keep_whole(now, body)
         return Round(received, seconds, numa, changed, repeated)
+
+    def _keep_whole(self, now: Reading | None, body: bytes) -> None:
+        before, containers = self._whole, self.sections.get(wire.CONTAINERS)
+        if now is not None and before is not None and self._same(before, now):
+            return
+        seconds = None if now is None or before is None else columns.elapsed(before, now)
+        self.before = self.newest if seconds is not None and self.newest else None
+        self.before_containers = None if containers == self._containers else self._containers
+        self.seconds, self.newest, self._whole, self._containers = seconds, body, now, containers
 
     def _keep_sections(
         self, sections: _Sections, incoming: dict[str, tuple[bytes, Any]], received: float
@@ -239,27 +294,49 @@ class Known:
         return tuple(changed)
 
     def _numa(
-        self, usage: _Usage | None, last: Reading | None, now: Reading | None, seconds: float | None
+        self, last: Reading | None, now: Reading, memory: list[_Memory], seconds: float | None
     ) -> list[NumaUse]:
-        if usage is None or now is None or self.machine is None:
-            return []
-        busy, width = self._busy(last, now, seconds), len(now.remote)
-        remote: list[float | None] = [None] * width
+        busy = self._busy(last, now, seconds)
+        remote: list[float | None] = [None] * len(memory)
         if last is not None and seconds is not None:
             remote = [
                 columns.rate(then, after, seconds)
                 for then, after in zip(last.remote, now.remote, strict=True)
             ]
-        memory = [usage.memory.get(numa, _UNKNOWN) for numa in self.machine.topology.numa_ids]
         return [
-            NumaUse(busy[i], memory[i].used, memory[i].free, memory[i].file, remote[i]) for i in range(width)
+            NumaUse(share, each.used, each.free, each.file, rate)
+            for share, each, rate in zip(busy, memory, remote, strict=True)
         ]
 
     def _busy(self, last: Reading | None, now: Reading, seconds: float | None) -> list[float | None]:
-        comparable = last is not None and seconds is not None and last.cpus == now.cpus
-        if not comparable or last is None or last.times is None or now.times is None or self._places is None:
+        if last is None or seconds is None or last.cpus != now.cpus:
             return [None] * len(now.remote)
-        return self._places.shares(last.times, now.times)
+        if last.times is not None and now.times is not None and self._places is not None:
+            return self._places.shares(last.times, now.times)
+        return columns.shares_of_sums(self._sums(last), self._sums(now))
+
+    def _same(self, last: Reading, now: Reading) -> bool:
+        """Whether the exporter told the reading that it told before: idle counters never stand still otherwise."""
+        if last.boot_id != now.boot_id:
+            return False
+        if last.monotonic == now.monotonic:
+            return True
+        if last.cpus != now.cpus or not now.cpus:
+            return False
+        if last.times is not None and now.times is not None:
+            return columns.same_times(last.times, now.times)
+        return self._sums(last) == self._sums(now)
+
+    def _sums(self, reading: Reading) -> Sums:
+        """Busy and idle ticks of each NUMA node."""
+        if reading.sums is None:
+            places, times = self._places, reading.times
+            if times is not None and places is not None and places.cpus == reading.cpus:
+                reading.sums = places.sums(times)
+            else:
+                nothing: list[int | None] = [None] * len(reading.remote)
+                reading.sums = nothing, nothing
+        return reading.sums
 
     def usage_section(self) -> bytes | None:
         """JSON of the newest usage section."""
@@ -287,6 +364,13 @@ def _machine(data: bytes) -> wire.Machine:
             _topologies.clear()
         _topologies[digest] = topology
     return wire.Machine(topology, parts.attributes)
+
+
+def _check_memory(section: str, memory: Iterable[_Memory]) -> None:
+    if sum(each.used or 0 for each in memory) > MOST:
+        raise WireError(
+            f"section {section} cannot be read: more memory than a machine can have - at `$.memory`"
+        )
 
 
 def _decode(body: bytes) -> _Envelope:

@@ -68,7 +68,8 @@ class Application:
             text = b"This exporter asks for a bearer token: Authorization: Bearer TOKEN\n"
             return Response(text, 401, headers={"WWW-Authenticate": 'Bearer realm="numaweb"'})
         have = wire.parse_have(request.query.get("have", ""))
-        found = self._node.snapshot(time.monotonic(), time.time(), have)
+        wanted = request.query.get("usage", "")
+        found = self._node.snapshot(time.monotonic(), time.time(), have, wanted)
         return Response(wire.encode(found), kind="application/json")
 
     def _health(self, _: Request) -> Response:

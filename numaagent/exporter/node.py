@@ -7,6 +7,7 @@ own readings, one for each period, give the rates of `/metrics`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -15,7 +16,7 @@ from numaagent.exporter.survey import Survey, Surveyor
 from numaagent.readers import containeruse, cputimes, kept, memory
 from numaagent.readers.files import Files
 from numacore import facts, report, usage, wire
-from numacore.usage import ContainerUse, Usage
+from numacore.usage import ContainerUse, NumaUsage, Usage
 from numacore.wire import Exporter, Packed, Snapshot
 
 FRESH = 0.5
@@ -35,6 +36,14 @@ class Reading(msgspec.Struct, frozen=True):
     survey: Survey
     rows: list[list[int]]
     usage: Packed[Usage]
+
+
+class Sums(msgspec.Struct, frozen=True):
+    """A reading by NUMA node, without containers: it takes a fraction of the files."""
+
+    taken: float
+    monotonic: float
+    usage: Packed[NumaUsage]
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -72,6 +81,7 @@ class Node:
         self._started = started
         self._survey: Survey | None = None
         self._newest: Reading | None = None
+        self._sums: Sums | None = None
         self._own: Reading | None = None
         self.interval: Interval | None = None
 
@@ -86,7 +96,7 @@ class Node:
         self._kept.retry()
         if before and before.containers is found.containers and before.machine is found.machine:
             return
-        self._newest = None
+        self._newest = self._sums = None
         containers = found.containers.value.containers
         self._use.watch(found.trees, found.machine.value.topology, containers)
         self._kept.watch(self._use.wanted() | {file for place in found.places for file in place.files()})
@@ -102,16 +112,15 @@ class Node:
         return self._kept.ended
 
     def read(self, now: float, wall: float) -> Reading:
-        """Everything that moves, at most half a second old.
+        """Everything that moves, at most half a second old and never older than what was told before.
 
         Raises:
             NotReadyError: nothing was adopted yet.
         """
-        newest, survey = self._newest, self._survey
-        if newest is not None and 0 <= now - newest.monotonic < FRESH:
+        newest, sums = self._newest, self._sums
+        if newest and _fresh(newest, now) and (sums is None or sums.monotonic <= newest.monotonic):
             return newest
-        if survey is None:
-            raise NotReadyError("the first survey of this node is still under way")
+        survey = self._found()
         rows = self._cpu.rows()
         moved = Usage(
             containers_of=survey.containers.hash,
@@ -121,6 +130,21 @@ class Node:
         )
         self._newest = Reading(wall, now, survey, rows, wire.Packed(moved))
         return self._newest
+
+    def read_sums(self, now: float, wall: float) -> Sums:
+        """What moves by NUMA node, likewise. Raises NotReadyError."""
+        newest, sums = self._newest, self._sums
+        if newest and _fresh(newest, now) and (sums is None or sums.monotonic < newest.monotonic):
+            moved, topology = newest.usage.value, newest.survey.machine.value.topology
+            packed = wire.Packed(usage.numa_usage(topology, moved.cpu, moved.memory))
+            self._sums = Sums(newest.taken, newest.monotonic, packed)
+        elif sums is None or not _fresh(sums, now):
+            survey = self._found()
+            times, topology = self._cpu.times(self._cpu.rows()), survey.machine.value.topology
+            packed = wire.Packed(usage.numa_usage(topology, times, self._memory(survey)))
+            self._sums = Sums(wall, now, packed)
+        assert self._sums is not None
+        return self._sums
 
     def sample(self, now: float, wall: float) -> None:
         """The exporter's own reading, once for each period."""
@@ -133,23 +157,35 @@ class Node:
         """Seconds since the exporter's own last reading; None before the first one."""
         return None if self._own is None else now - self._own.monotonic
 
-    def snapshot(self, now: float, wall: float, have: Mapping[str, str]) -> Snapshot:
-        """One answer for a caller that has the sections `have`."""
-        reading = self.read(now, wall)
-        survey = reading.survey
+    def snapshot(self, now: float, wall: float, have: Mapping[str, str], wanted: str = "") -> Snapshot:
+        """One answer for a caller that has the sections `have`. `wanted`: the parameter `usage` of `numacore.wire`."""
+        survey = self._found()
+        standing: dict[str, Packed[Any]] = {
+            wire.MACHINE: survey.machine,
+            wire.KUBELET: survey.kubelet,
+            wire.CONTAINERS: survey.containers,
+        }
+        reading: Reading | Sums
+        if wire.wants_sums(wanted, have, {name: packed.hash for name, packed in standing.items()}):
+            reading, moving = self.read_sums(now, wall), wire.NUMA
+        else:
+            reading, moving = self.read(now, wall), wire.USAGE
         return Snapshot(
             version=wire.VERSION,
             exporter=self.exporter(survey),
             taken=reading.taken,
             monotonic=reading.monotonic,
             sections={
-                wire.MACHINE: survey.machine.section(have.get(wire.MACHINE)),
-                wire.KUBELET: survey.kubelet.section(have.get(wire.KUBELET)),
-                wire.CONTAINERS: survey.containers.section(have.get(wire.CONTAINERS)),
-                wire.USAGE: reading.usage.section(have.get(wire.USAGE)),
+                **{name: packed.section(have.get(name)) for name, packed in standing.items()},
+                moving: reading.usage.section(have.get(moving)),
             },
             problems=self.files.problems.listed(),
         )
+
+    def _found(self) -> Survey:
+        if self._survey is None:
+            raise NotReadyError("the first survey of this node is still under way")
+        return self._survey
 
     def exporter(self, survey: Survey) -> Exporter:
         """Who speaks."""
@@ -179,6 +215,10 @@ class Node:
             return self._kept.data(source, path)
 
         return {place.node: memory.use(fetch, place) for place in survey.places}
+
+
+def _fresh(reading: Reading | Sums, now: float) -> bool:
+    return 0 <= now - reading.monotonic < FRESH
 
 
 def _with_maps(use: ContainerUse, survey: Survey) -> ContainerUse:

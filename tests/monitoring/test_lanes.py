@@ -7,9 +7,18 @@ class One:
     def __init__(self, lane: Lane = "fast") -> None:
         self.lane = lane
         self.gone = 0
+        self.errors: list[Exception] = []
 
     def go(self) -> None:
         self.gone += 1
+
+    def broke(self, error: Exception) -> None:
+        self.errors.append(error)
+
+
+class Broken(One):
+    def go(self) -> None:
+        raise KeyError("a defect")
 
 
 def test_it_lets_so_many_go_and_the_others_in_order() -> None:
@@ -70,3 +79,21 @@ def test_it_asks_a_few_new_ones_at_a_time() -> None:
     assert sum(one.gone for one in new) == FIRST_PLACES
     lanes.leave(new[0], 1.0)
     assert sum(one.gone for one in new) == FIRST_PLACES + 1
+
+
+def test_one_that_breaks_when_its_turn_comes_hears_of_it_and_nobody_else() -> None:
+    lanes = Lanes(1)
+    first, broken, last = One(), [Broken() for _ in range(3000)], One()
+    for one in (first, *broken, last):
+        lanes.enter(one, 0.0)
+    lanes.leave(first, 0.1)
+    assert all(isinstance(one.errors[0], KeyError) and len(one.errors) == 1 for one in broken)
+    assert (first.errors, last.errors, last.gone, lanes.waiting) == ([], [], 1, 0)
+
+
+def test_one_that_breaks_at_once_takes_no_place() -> None:
+    lanes = Lanes(1)
+    broken, next_ = Broken(), One()
+    lanes.enter(broken, 0.0)
+    lanes.enter(next_, 0.0)
+    assert (len(broken.errors), next_.gone) == (1, 1)

@@ -55,9 +55,17 @@ class Node:
             containers=ContainerUse((10,), (20,), {0: (30,)}),
         )
 
-    def answer(self, have: dict[str, str] | None = None) -> bytes:
+    def sums(self) -> bytes:
+        """The answer by NUMA node, for a caller that has everything else."""
+        packed = {"machine": wire.Packed(self.machine).hash, "containers": wire.Packed(self.containers).hash}
+        return self.answer(packed, summed=True)
+
+    def answer(self, have: dict[str, str] | None = None, summed: bool = False) -> bytes:
         have = have or {}
-        parts = {"machine": self.machine, "containers": self.containers, "usage": self.usage()}
+        parts: dict[str, Any] = {"machine": self.machine, "containers": self.containers}
+        usage = self.usage()
+        sums = core.numa_usage(self.machine.topology, usage.cpu, usage.memory)
+        parts |= {"numa": sums} if summed else {"usage": usage}
         sections = {name: wire.Packed(value).section(have.get(name)) for name, value in parts.items()}
         return wire.encode(
             wire.Snapshot(
@@ -177,6 +185,134 @@ def test_it_counts_remote_pages_a_second() -> None:
     _, (_, second) = told(remote)
     assert second.numa[0].remote_pages == 200.0
     assert second.numa[1].remote_pages is None
+
+
+def by_numa(*steps: Any, forms: str) -> tuple[Node, Known, list[Any]]:
+    """Answers of each form, whole (w) or by NUMA node (n), with a step before each but the first."""
+    node, known, rounds = Node(), Known(), []
+    for form, step in zip(forms, (lambda _: None, *steps), strict=True):
+        step(node)
+        rounds.append(known.take(node.sums() if form == "n" else node.answer(), node.taken))
+    return node, known, rounds
+
+
+@pytest.mark.parametrize("forms", ["wwww", "wnnn", "wnwn", "wwnw"])
+def test_whole_answers_and_those_by_numa_node_tell_the_same_round(forms: str) -> None:
+    def more(node: Node) -> None:
+        node.on(busy=30, idle=10)
+        node.other += 400
+
+    _, _, rounds = by_numa(lambda node: node.on(), more, lambda node: node.on(busy=0), forms=forms)
+    assert [[numa.busy for numa in each.numa] for each in rounds] == [
+        [None] * 3,
+        [0.25, 0.25, None],
+        [0.75, 0.75, None],
+        [0.0, 0.0, None],
+    ]
+    assert [each.seconds for each in rounds] == [None, 2.0, 2.0, 2.0]
+    assert [each.numa[0].remote_pages for each in rounds] == [None, 0.0, 200.0, 0.0]
+    assert [(numa.used, numa.free, numa.file) for numa in rounds[3].numa] == [
+        (5, 6, 1),
+        (None, None, None),
+        (7, None, None),
+    ]
+
+
+def test_it_agrees_with_the_core_by_numa_node_too() -> None:
+    clock = itertools.count(1000.0, 1.0)
+    fleet = Fleet(1, containers=5, model="kunpeng-920", clock=lambda: next(clock))
+    known, whole = Known(), []
+    rounds = [
+        known.take(fleet.answer(0, f"/v1/snapshot?{wire.format_question(known.have, True)}").body, 1.0)
+        for _ in range(3)
+    ]
+    clock = itertools.count(1001.0, 1.0)  # the same seconds, whole
+    for _ in range(2):
+        body = fleet.answer(0, "/v1/snapshot").body
+        whole.append(wire.decode_section(Usage, wire.decode(body).sections["usage"].data or b""))
+    assert known.machine is not None
+    busy = core.busy_shares(whole[0].cpu, whole[1].cpu)
+    expected = core.numa_busy(known.machine.topology, busy)
+    assert [numa.busy for numa in rounds[2].numa] == pytest.approx(
+        list(expected.values()), abs=0.01
+    )  # a tick
+    assert None not in expected.values()
+
+
+def test_what_is_told_of_every_cpu_keeps_its_own_age_and_interval() -> None:
+    steps = [lambda node: node.on()] * 3
+    _, known, _ = by_numa(*steps, forms="wnwn")
+    assert (known.received, known.whole_received, known.whole_taken) == (1006.0, 1004.0, 1004.0)
+    assert known.seconds == 4.0
+    first, third = Node(), Node()
+    third.on()
+    third.on()
+    assert wire.decode_section(Usage, known.usage_before() or b"") == first.usage()
+    assert wire.decode_section(Usage, known.usage_section() or b"") == third.usage()
+    assert known.confirmed["usage"] == 1004.0
+    assert known.confirmed["containers"] == 1006.0
+    assert known.hashes["usage"] == wire.Packed(third.usage()).hash
+
+
+def test_the_containers_of_the_whole_reading_before_are_kept_with_it() -> None:
+    def other(node: Node) -> None:
+        node.on()
+        node.containers = wire.Containers((Container(id="c2"),))
+
+    _, known, _ = by_numa(lambda node: node.on(), other, lambda node: node.on(), forms="wnww")
+    assert known.before_containers is None  # both whole readings are about c2
+    _, known, _ = by_numa(lambda node: node.on(), other, forms="wnw")
+    assert b"c1" in (known.before_containers or b"")
+
+
+def test_it_recognises_sums_that_are_told_twice_and_compares_none_across_a_reboot() -> None:
+    def reboot(node: Node) -> None:
+        node.on()
+        node.boot = "boot-2"
+
+    steps = (lambda node: node.on(), lambda node: None, lambda node: node.on(0.3, 0, 0), reboot)
+    _, _, rounds = by_numa(*steps, forms="wnnnn")
+    assert [each.repeated for each in rounds] == [False, False, True, True, False]
+    assert rounds[4].numa[0].busy is None
+
+
+def test_it_shows_no_share_of_a_numa_node_whose_sums_went_back_or_are_of_other_cpus() -> None:
+    def high(node: Node) -> None:
+        node.on()
+        node.busy[0] += 5000
+
+    def back(node: Node) -> None:
+        node.on()
+        node.busy[0] = 0
+
+    def unplug(node: Node) -> None:
+        node.on()
+        node.cpus, node.busy, node.idle = CpuSet(range(7)), node.busy[:7], node.idle[:7]
+
+    _, _, rounds = by_numa(high, back, forms="wnn")
+    assert [numa.busy for numa in rounds[2].numa] == [None, 0.25, None]
+    _, _, rounds = by_numa(lambda node: node.on(), unplug, forms="wnn")
+    assert [numa.busy for numa in rounds[2].numa] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (lambda numa: numa.update(busy=[1, 2]), "3 NUMA nodes"),
+        (lambda numa: numa.update(idle=[1, 2, -3]), ">= 0"),
+        (lambda numa: numa.update(used=[2**62, 2**62, 1]), "more memory than"),
+        (lambda numa: numa.pop("free"), "free"),
+        (lambda numa: numa.update(cpus=5), "cpus"),
+    ],
+)
+def test_it_refuses_sums_that_cannot_be(change: Any, cause: str) -> None:
+    node, known = Node(), Known()
+    known.take(node.answer(), 1000.0)
+    answer = msgspec.json.decode(node.sums())
+    change(answer["sections"]["numa"]["data"])
+    with pytest.raises(wire.WireError, match=cause):
+        known.take(msgspec.json.encode(answer), 1001.0)
+    assert known.received == 1000.0
 
 
 def test_it_measures_skew_and_lets_time_jump() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from numaagent.readers import columns
+from numacore import wire
 from tests.numaagent import trees
 from tests.numaagent.conftest import Open, seen
 from tests.numaagent.test_containers import MACHINE, MOUNT_V2, V2
@@ -209,3 +210,22 @@ proc/41/numa_maps <<
     plain = seen(open_node(root)).usage.containers
     assert plain is not None
     assert plain.pages == {0: (None, 31), 1: (None, 42)}
+
+
+def test_it_shares_readings_by_numa_node_too_and_never_goes_back(open_node: Open, tmp_path: Path) -> None:
+    node = open_node(trees.build(TREE, tmp_path))
+    node.adopt(node.survey(100.0, 1.0))
+    have = {name: each.hash for name, each in node.snapshot(100.0, 1.0, {}).sections.items()}
+    del have[wire.USAGE]
+
+    def told(now: float, wanted: str) -> tuple[float, set[str]]:
+        found = node.snapshot(now, now, have, wanted)
+        return found.monotonic, {name for name, each in found.sections.items() if each.data}
+
+    assert told(100.4, "numa") == (100.0, {"numa"})  # of the reading that was told
+    assert told(100.6, "numa") == (100.6, {"numa"})
+    assert told(101.0, "numa") == (100.6, {"numa"})
+    assert told(101.05, "") == (101.05, {"usage"})
+    assert told(101.07, "numa") == (101.05, {"numa"})  # and not that of 100.6
+    assert told(101.6, "numa") == (101.6, {"numa"})
+    assert told(101.61, "") == (101.61, {"usage"})  # and not that of 101.05

@@ -129,6 +129,20 @@ def test_it_leaves_out_sections_that_the_caller_has(server: Server) -> None:
     }
 
 
+def test_it_tells_use_by_numa_node_only_to_who_asks_so_and_has_all_else(server: Server) -> None:
+    whole = server.snapshot()
+    known = {name: section.hash for name, section in whole.sections.items() if name != wire.USAGE}
+    sums = wire.decode(server.get(f"/v1/snapshot?{wire.format_question(known, True)}")[1])
+    assert set(sums.sections) == {wire.MACHINE, wire.KUBELET, wire.CONTAINERS, wire.NUMA}
+    assert {name for name, section in sums.sections.items() if section.data} == {wire.NUMA}
+    del known[wire.CONTAINERS]
+    again = wire.decode(server.get(f"/v1/snapshot?{wire.format_question(known, True)}")[1])
+    assert {name for name, section in again.sections.items() if section.data} == {
+        wire.CONTAINERS,
+        wire.USAGE,
+    }
+
+
 def test_it_takes_any_rubbish_in_have(server: Server) -> None:
     assert server.get("/v1/snapshot?have=" + "x" * 5000 + ",,:,machine:")[0].status == 200
 

@@ -38,6 +38,20 @@ def test_busy_shares(before: CpuTimes | None, after: CpuTimes | None, shares: di
     assert usage.busy_shares(before, after) == shares
 
 
+def test_a_reading_is_summed_up_by_numa_node() -> None:
+    known = {0: MemoryUse(used=5, free=6, file=1, counters={"other_node": 3})}
+    every = CpuTimes(CpuSet(range(4)), (1, 2, 3, 4), (10, 20, 30, 40))
+    found = usage.numa_usage(machines.TWO, every, known)
+    sizes = [sum(cpu < 4 for cpu in node.cpus) for node in machines.TWO.nodes]
+    assert sum(each or 0 for each in found.busy) == 10
+    assert [each is None for each in found.busy] == [not size for size in sizes]
+    assert (found.used[0], found.free[0], found.file[0], found.other_node[0]) == (5, 6, 1, 3)
+    assert (found.used[1], found.other_node[1]) == (None, None)
+    nothing = usage.numa_usage(machines.HBM, None, {})
+    assert set(nothing.busy) == set(nothing.idle) == {None}
+    assert not nothing.cpus
+
+
 @pytest.mark.parametrize(
     ("busy", "nodes"),
     [

@@ -263,3 +263,30 @@ def test_any_field_may_be_anything(name: str, data: st.DataObject) -> None:
     with suppress(WireError):
         value = wire.decode_section(kinds[name], msgspec.json.encode(section))
         assert wire.decode_section(kinds[name], wire.encode_value(value)) == value
+
+
+ALL = {"machine": "m", "kubelet": "k", "containers": "c"}
+
+
+@pytest.mark.parametrize(
+    ("usage", "have", "sums"),
+    [
+        ("numa", ALL, True),
+        ("numa", {**ALL, "later": "x"}, True),
+        ("", ALL, False),
+        ("cpu", ALL, False),
+        ("numa", {**ALL, "containers": "old"}, False),
+        ("numa", {"machine": "m", "kubelet": "k"}, False),
+        ("numa", {}, False),
+    ],
+)
+def test_sums_are_for_callers_that_ask_for_them_and_have_all_else(
+    usage: str, have: dict[str, str], sums: bool
+) -> None:
+    assert wire.wants_sums(usage, have, ALL) == sums
+
+
+def test_a_question_for_sums_names_what_the_caller_has() -> None:
+    assert wire.format_question(ALL, True) == "have=machine:m,kubelet:k,containers:c&usage=numa"
+    assert wire.format_question(ALL, False) == "have=machine:m,kubelet:k,containers:c"
+    assert wire.format_question({}, True) == ""

@@ -9,7 +9,7 @@ import pytest
 
 from numacore import wire
 from numacore.kubeletstate import Kubelet
-from numacore.usage import Usage
+from numacore.usage import NumaUsage, Usage, numa_usage
 from numasim import faults
 from numasim.faults import Fault
 from numasim.fleet import Fleet
@@ -52,6 +52,21 @@ def test_an_answer_is_a_snapshot_of_the_whole_node() -> None:
     assert usage.containers_of == snapshot.sections[wire.CONTAINERS].hash
     assert usage.containers is not None
     assert len(usage.containers.cpu_time) == len(containers) == 8
+
+
+def test_who_has_all_else_may_have_use_by_numa_node_only() -> None:
+    fleet = small()
+    first = ask(fleet, 1)
+    have = {name: each.hash for name, each in first.sections.items() if name != wire.USAGE}
+    second = wire.decode(fleet.answer(1, f"/v1/snapshot?{wire.format_question(have, True)}").body)
+    assert set(second.sections) == {wire.MACHINE, wire.KUBELET, wire.CONTAINERS, wire.NUMA}
+    topology = wire.decode_section(wire.Machine, section(first, wire.MACHINE)).topology
+    whole = wire.decode_section(Usage, section(first, wire.USAGE))
+    sums = wire.decode_section(NumaUsage, section(second, wire.NUMA))
+    assert sums == numa_usage(topology, whole.cpu, whole.memory)
+    del have[wire.CONTAINERS]
+    third = wire.decode(fleet.answer(1, f"/v1/snapshot?{wire.format_question(have, True)}").body)
+    assert wire.USAGE in third.sections
 
 
 def test_a_section_that_the_caller_has_comes_without_data() -> None:

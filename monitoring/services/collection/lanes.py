@@ -29,6 +29,9 @@ class Asking(Protocol):
     def go(self) -> None:
         """Its turn has come."""
 
+    def broke(self, error: Exception) -> None:
+        """`go` raised this. It has no place any more."""
+
 
 class Lanes:
     """Used in the event loop. `enter` one that is due, `leave` when its question ended, `sweep` now and then."""
@@ -73,9 +76,15 @@ class Lanes:
             self.leave(one, now)
 
     def _let_go(self, one: Asking, lane: Lane, now: float) -> None:
+        """What goes wrong with it is its own affair: whoever made room for it goes on."""
         self._places[lane] -= 1
         self._asked[one] = (lane, now)
-        one.go()
+        try:
+            one.go()
+        except Exception as error:  # noqa: BLE001 - it is told, and nobody else
+            if self._asked.pop(one, None) is not None:
+                self._places[lane] += 1
+            one.broke(error)
 
     def _free(self, lane: Lane, now: float) -> None:
         self._places[lane] += 1

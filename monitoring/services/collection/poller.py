@@ -27,8 +27,8 @@ from numacore.wire import WireError
 
 log = structlog.get_logger(__name__)
 
-Step = Literal["read", "identify", "report", "keep", "summary", "history"]
-"""What is made of an answer."""
+Step = Literal["ask", "read", "identify", "report", "keep", "summary", "history"]
+"""What is done for an answer and made of it."""
 
 
 class Owner(Protocol):
@@ -40,6 +40,9 @@ class Owner(Protocol):
     timetable: Timetable
     period: float
     longest_pause: float
+
+    def summed(self, poller: Poller) -> bool:
+        """Whether use by NUMA node is enough this time."""
 
     def answered(self, poller: Poller, told: Round) -> None:
         """A readable answer came."""
@@ -71,8 +74,8 @@ class Poller:
         """Of the sections that its last report was made of."""
         self.faults: dict[Step, SourceError] = {}
         """What could not be made of what it told last. It fails until all can, though its answers come and parse."""
-        self.kept = -1e9
-        """When the hot store got its newest state, loop time."""
+        self.kept = 0.0
+        """When the state came that the hot store got last, seconds since 1970."""
         self._failed_since = 0
         self._turned = False
         self._asker: Asker | None = None
@@ -118,9 +121,14 @@ class Poller:
             if self._afresh:
                 self._afresh = False
                 self.known.have.clear()
-            self._asker.ask(self.known.have, self._done)
+            self._asker.ask(self.known.have, self._done, self._owner.summed(self))
         except SourceError as error:
             self._owner.loop.call_soon(self._done, None, error)
+
+    def broke(self, error: Exception) -> None:
+        """Called by the lanes: numaweb broke on asking it."""
+        self.defective("ask", error)
+        self._plan(self._owner.loop.time())
 
     def _done(self, answer: Answer | None, error: SourceError | None) -> None:
         if self._stopped:
@@ -152,6 +160,7 @@ class Poller:
     def _accept(self, told: Round) -> None:
         self.latest = told
         self._owner.answered(self, told)
+        self.faults.pop("ask", None)
         self.faults.pop("read", None)
         if told.changed or "report" in self.faults:
             self.report_due = True
@@ -230,7 +239,8 @@ class Poller:
         self._turned = True
 
     def hot(self) -> hot.HotNode | None:
-        """Its newest state as the hot store keeps it; None while it is no node or nothing is known."""
+        """Its state as the hot store keeps it, as old as what it last told of every CPU and container; None while it is no
+        node or nothing is known."""
         known = self.known
         usage = known.usage_section()
         if self.node is None or known.exporter is None:
@@ -241,8 +251,8 @@ class Poller:
             node=self.node,
             endpoint=self.target.endpoint,
             exporter=known.exporter,
-            received=known.received,
-            taken=known.taken,
+            received=known.whole_received,
+            taken=known.whole_taken,
             hashes=dict(known.hashes),
             confirmed=dict(known.confirmed),
             problems=known.problems,

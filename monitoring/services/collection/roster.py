@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -29,9 +30,10 @@ UNFINISHED_BYTES = 32 * 1024 * 1024
 """Of all answers together that are not complete yet."""
 CLAIM_AGAIN_SECONDS = 10.0
 ALL_FRESH = 500
-"""Up to so many nodes the hot store gets every one at every round; of more, only those that somebody looks at, and
-the others as many a second as `HOT_RATE`. Their cells are always the newest."""
-HOT_RATE = 250.0
+"""Up to so many nodes are asked for the use of every CPU and container at every round, and the hot store gets it; of more,
+only those that somebody looks at, and the others as many a second as `WHOLE_RATE`. In between use by NUMA node is asked
+for, which is all that cells and history need: they are always the newest."""
+WHOLE_RATE = 250.0
 
 Block = tuple[int, hot.Cells, hot.Cells]
 """A cluster with all of its cells and with those that changed."""
@@ -65,6 +67,7 @@ class Roster:
         self.pollers: dict[int, Poller] = {}
         self.samplers: dict[int, Sampler] = {}
         self.news = nothing()
+        self._watched: set[int] = set()
         self._memory = memory
         self._fleets: dict[int, Fleet] = {}
         self._unnamed: dict[int, float] = {}
@@ -100,6 +103,20 @@ class Roster:
         self._unnamed.pop(poller.target.endpoint, None)
         self.news.pollers.discard(poller)
         self._leave_fleet(poller)
+
+    # What to ask for -----------------------------------------------------------------------------------------
+
+    @property
+    def _every(self) -> float:
+        """Seconds between two whole states of a node that nobody looks at."""
+        return 0.0 if len(self.pollers) <= ALL_FRESH else len(self.pollers) / WHOLE_RATE
+
+    def summed(self, poller: Poller) -> bool:
+        """For a poller: whether nobody needs more than use by NUMA node this time."""
+        if poller.node is not None and poller.node in self._watched:
+            return False
+        age = abs(time.time() - poller.known.whole_received)  # the clock may have been set back
+        return age < self._every - self.period / 2
 
     # Answers -------------------------------------------------------------------------------------------------
 
@@ -187,6 +204,7 @@ class Roster:
         self.samplers[poller.target.endpoint] = Sampler(ids)
         fleet = self._fleets.setdefault(poller.target.cluster, Fleet())
         poller.node, poller.slot, poller.place = node, slot, fleet.add(node, slot, len(ids))
+        poller.kept = 0.0  # not for this node
         if poller.latest is not None:
             fleet.busy(poller.place, poller.known.received, [numa.busy for numa in poller.latest.numa])
         self.news.pollers.add(poller)
@@ -218,16 +236,17 @@ class Roster:
         self.news.counts += news.counts
 
     def wanted(self, pollers: Iterable[Poller], watched: set[int]) -> list[Poller]:
-        """Those of them whose whole state the hot store gets now."""
-        now, every = self.loop.time(), len(self.pollers) / HOT_RATE
-        few = len(self.pollers) <= ALL_FRESH
+        """Those of them whose whole state the hot store gets now: exporters that cannot do otherwise tell it always."""
+        self._watched = watched
         chosen = [
             poller
             for poller in pollers
-            if poller.node is not None and (few or poller.node in watched or now - poller.kept >= every)
+            if poller.node is not None
+            and (passed := abs(poller.known.whole_received - poller.kept)) > 0
+            and (poller.node in watched or passed >= self._every - self.period)
         ]
         for poller in chosen:
-            poller.kept = now
+            poller.kept = poller.known.whole_received
         return chosen
 
     def blocks(self, news: News) -> list[Block]:
