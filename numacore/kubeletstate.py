@@ -68,8 +68,9 @@ class KubeletFile(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     sha256: str = ""
     """In hexadecimal, of the bytes; "" = it could not be read."""
     text: str | None = None
-    withheld: Literal["", "unreadable", "too-large", "not-utf8", "secret"] = ""
-    """Why there is no text; secret: it has headers for static pods, which may hold a password."""
+    withheld: Literal["", "unreadable", "too-large", "not-text", "secret"] = ""
+    """Why there is no text; secret: it has what may be a password: headers for static pods, or a name in an
+    address."""
 
 
 class Kubelet(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

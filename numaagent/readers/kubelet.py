@@ -77,6 +77,8 @@ class Reader:
             unread=asked.unread,
             config_path=self._shown(path),
             drop_in_dir=flags.get("config-dir"),
+            files=asked.files,
+            root_dir=self._shown(folder),
             allocatable_cpus=resources.allocatable_cpus if resources else None,
             allocatable_memory=resources.allocatable_memory if resources else None,
             allocatable_devices=resources.allocatable_devices if resources else None,

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from numaagent.config import Roots
-from numaagent.readers import yamlfile
+from numaagent.readers import kubelettexts, yamlfile
 from numaagent.readers.files import Files, Source
-from numacore.kubeletstate import Setting
+from numacore.kubeletstate import KubeletFile, Setting
 
 NOT_SETTINGS = ("apiVersion", "kind", "staticPodURLHeader")
 """Left out: what the document is, and headers that may hold a password."""
@@ -23,6 +23,8 @@ class Asked(NamedTuple):
 
     settings: dict[str, Setting]
     unread: tuple[str, ...]
+    files: tuple[KubeletFile, ...] | None = None
+    """What the kubelet was told to read; None = its command line is not to be seen."""
 
 
 def read(
@@ -38,16 +40,27 @@ def read(
     source = files.reader("kubelet-config")
     found: dict[str, Setting] = {}
     unread: list[str] = []
+    names: list[str] = []
     # A kubelet without --config reads no file at all; where its flags are unknown it may read this one.
     _file(found, unread, source, roots, path, "file", required=required, matters=required or flags is None)
     if drop_ins is not None:
-        names = (name for name in source.names(drop_ins, required=True) if name.endswith(".conf"))
-        for name in sorted(names):
+        names = sorted(name for name in source.names(drop_ins, required=True) if name.endswith(".conf"))
+        for name in names:
             _file(found, unread, source, roots, f"{drop_ins}/{name}", "drop-in", required=True, matters=True)
     for name, text in (flags or {}).items():
         if name in FLAGS:
             _flag(found, source, name, text)
-    return Asked(found, tuple(unread))
+    return Asked(found, tuple(unread), _texts(files, path, [f"{drop_ins}/{name}" for name in names], flags))
+
+
+def _texts(
+    files: Files, path: str, drop_ins: list[str], flags: dict[str, str] | None
+) -> tuple[KubeletFile, ...] | None:
+    if flags is None:
+        return None
+    places: list[tuple[str, Literal["file", "drop-in"]]] = [(path, "file")] if "config" in flags else []
+    places += [(each, "drop-in") for each in drop_ins]
+    return kubelettexts.read(files, places)
 
 
 def _file(

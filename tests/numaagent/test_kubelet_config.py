@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -208,3 +209,78 @@ var/lib/kubelet/config.yaml <<
     assert found["maxPods"].value == "99999999999999999999999"
     assert found["evictionHard"].value == {"1": 2}
     assert found["clusterDNS"].value == ["ab"]
+
+
+PLAIN = """
+var/lib/kubelet/config.yaml <<
+	# by hand
+	kind: KubeletConfiguration
+	cpuManagerPolicy: static   # since May
+"""
+TEXT = "# by hand\nkind: KubeletConfiguration\ncpuManagerPolicy: static   # since May\n"
+CONFIG = "--config=/var/lib/kubelet/config.yaml"
+
+
+def test_it_tells_the_text_of_what_the_kubelet_reads_byte_for_byte(look: Look) -> None:
+    kubelet = look(
+        PLAIN
+        + process(CONFIG, "--config-dir=/etc/k.d")
+        + "etc/k.d/b.conf = b: 1\netc/k.d/a.conf = a: 1\netc/k.d/note.txt = x\n"
+    ).kubelet
+    assert kubelet.files is not None
+    assert [(each.path, each.kind, each.text) for each in kubelet.files] == [
+        ("/var/lib/kubelet/config.yaml", "file", TEXT),
+        ("/etc/k.d/a.conf", "drop-in", "a: 1\n"),
+        ("/etc/k.d/b.conf", "drop-in", "b: 1\n"),
+    ]
+    assert kubelet.files[0].sha256 == hashlib.sha256(TEXT.encode()).hexdigest()
+    assert kubelet.root_dir == "/var/lib/kubelet"
+
+
+@pytest.mark.parametrize(
+    ("content", "withheld"),
+    [
+        ("\tkind: K\n\tstaticPodURLHeader: {Authorization: [secret]}\n", "secret"),
+        ("\tkind: K\n\t# staticPodURLHeader: {Authorization: [secret]}\n", "secret"),
+        ('\t"static\\x50odURLHeader": {Authorization: [secret]}\n', "secret"),
+        ("\tstaticPodURL: https://me:secret@pods.example.com/all\n", "secret"),
+        ("\tkind: \\0K\n", "not-text"),
+        (f"\t# {'x' * 131_072}\n", "too-large"),
+    ],
+)
+def test_a_text_that_is_not_told_has_its_reason(look: Look, content: str, withheld: str) -> None:
+    seen = look(f"var/lib/kubelet/config.yaml <<\n{content}" + process(CONFIG))
+    assert seen.kubelet.files is not None
+    (file,) = seen.kubelet.files
+    assert (file.text, file.withheld) == (None, withheld)
+    assert "secret@" not in repr(file)
+    assert "[secret]" not in repr(file)
+    assert bool(file.sha256) == (withheld != "too-large")
+
+
+def test_a_file_that_is_missing_is_named_with_its_reason(look: Look) -> None:
+    files = look(process("--config=/etc/nowhere.yaml")).kubelet.files
+    assert files is not None
+    assert [(each.path, each.withheld) for each in files] == [("/etc/nowhere.yaml", "unreadable")]
+
+
+def test_nobody_tells_texts_where_the_command_line_is_not_to_be_seen(look: Look) -> None:
+    """The file may not be the one that the kubelet reads, and a flag may beat it."""
+    assert look(PLAIN).kubelet.files is None
+
+
+def test_a_kubelet_that_is_told_of_no_file_reads_none(look: Look) -> None:
+    assert look(PLAIN + process("--cpu-manager-policy=static")).kubelet.files == ()
+
+
+def test_the_texts_are_told_anew_when_they_change(open_node: Open, tmp_path: Path) -> None:
+    root = trees.build(PLAIN + process(CONFIG), tmp_path)
+    node = open_node(root)
+    first = seen(node, 100).kubelet.files
+    (root / "var/lib/kubelet/config.yaml").write_text(TEXT + "maxPods: 50\n")
+    node.adopt(node.survey(110, 0))
+    second = seen(node, 110).kubelet.files
+    assert first is not None
+    assert second is not None
+    assert second[0].text == TEXT + "maxPods: 50\n"
+    assert first[0].sha256 != second[0].sha256

@@ -56,7 +56,7 @@ def test_where_the_kubelet_reads_a_folder_our_own_file_in_it_takes_it() -> None:
         (msgspec.structs.replace(PLAIN, files=()), "route-no-file"),
         (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="unreadable"),)), "route-unreadable"),
         (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="too-large"),)), "route-too-large"),
-        (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="not-utf8"),)), "route-not-utf8"),
+        (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="not-text"),)), "route-not-text"),
         (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="secret"),)), "route-secret"),
         (with_setting(PLAIN, Setting("static", "flag", "--cpu-manager-policy")), "route-flag"),
         (with_setting(WITH_FOLDER, Setting("static", "flag", "--cpu-manager-policy")), "route-flag"),
