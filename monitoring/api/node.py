@@ -224,7 +224,7 @@ class NodeKubelet(NodeView):
 
 def restart(state: NodeState) -> shapes.KubeletRestart:
     """What a restart of the kubelet would bring now."""
-    told = survival.of_node(state.facts)
+    told = survival.of_node(state.facts, state.problems)
     return shapes.KubeletRestart(
         outcome=told.state,
         text=told.headline.text,

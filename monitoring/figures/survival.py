@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from django.utils.translation import gettext as _
@@ -9,12 +10,15 @@ from django.utils.translation import ngettext
 
 from monitoring.figures import amounts, verdicts
 from monitoring.figures.headlines import Headline
+from monitoring.figures.sentences import Said
+from numacore.diagnosis import Reason
 from numacore.facts import Facts
 from numacore.kubelet.memory_start import Difference
 from numacore.kubelet.restart import Survival
 from numacore.kubelet.verdict import Verdict
 from numacore.whatif import explaining, surviving
 from numacore.whatif.surviving import Outlook
+from numacore.wire import Problem
 
 State = Literal["survives", "refuses", "crashes", "loses", "unknown"]
 
@@ -42,18 +46,18 @@ class Shown(NamedTuple):
     assumed: tuple[str, ...]
 
 
-def of_node(facts: Facts) -> Shown:
-    """Judged from what is known of the node now."""
+def of_node(facts: Facts, problems: Iterable[Problem] = ()) -> Shown:
+    """Judged from what is known of the node now. `problems`: what its exporter could not read."""
     policy = facts.kubelet.asked("topologyManagerPolicy", "none") if facts.kubelet else None
-    return shown(surviving.outlook(facts), policy or "")
+    return shown(surviving.outlook(facts), policy or "", problems)
 
 
-def shown(of: Outlook, policy: str) -> Shown:
+def shown(of: Outlook, policy: str, problems: Iterable[Problem] = ()) -> Shown:
     """`policy`: the topology manager's, as it is asked for."""
     found = of.survival
     assumed = tuple(verdicts.reason(each).text for each in of.assumed)
     if found is None:
-        said = verdicts.reason(of.problem) if of.problem else None
+        said = (_unread(of.problem, problems) or verdicts.reason(of.problem)) if of.problem else None
         text = _("Whether this kubelet would survive a restart now cannot be told.")
         detail = f"{said.text} {said.remedy}".strip() if said else ""
         return Shown("unknown", Headline("unknown", text, detail), "", (), (), len(of.running), assumed)
@@ -69,6 +73,30 @@ def shown(of: Outlook, policy: str) -> Shown:
     differences = tuple(map(_difference, found.differences))
     state, headline = _answer(found, len(of.running))
     return Shown(state, headline, found.refusal, differences, lost, len(of.running), assumed)
+
+
+READERS = {"cpu": "cpu-state", "memory": "memory-state"}
+"""Who reads the state file of a manager (`numaagent.readers.statefiles`)."""
+DAMAGED = "it is damaged"
+"""How that reader begins when the file is there and does not say what such files say."""
+
+
+def _unread(problem: Reason, problems: Iterable[Problem]) -> Said | None:
+    """A state file by its path, with what is wrong with it; None where that is not the problem, or its exporter does not say."""
+    reader = READERS.get(str(problem.values.get("manager", ""))) if problem.code == "state-unknown" else None
+    told = next((each for each in problems if each.reader == reader), None)
+    if told is None:
+        return None
+    text = _("%(file)s cannot be used: %(cause)s.") % {"file": told.what, "cause": told.cause.rstrip(".")}
+    if not told.cause.startswith(DAMAGED):
+        return Said(text, _("Let the exporter read the state files in /var/lib/kubelet."))
+    return Said(
+        text,
+        _(
+            "A kubelet does not start with a state file that it cannot read: drain the node, remove this file and restart the kubelet, "
+            "which writes a new one."
+        ),
+    )
 
 
 def _why(verdict: Verdict, policy: str) -> tuple[str, str]:

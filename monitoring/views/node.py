@@ -188,7 +188,7 @@ class NodePage(NodeView, ClusterPage):
             force = running.settings if running else None
             return {
                 "settings": kubelet.rows(told, self.state.report.policy, self.state.problems, force),
-                "restart": survival.of_node(self.state.facts),
+                "restart": survival.of_node(self.state.facts, self.state.problems),
                 "running": running,
                 "running_remedy": sentences.remedy(running.remedy) if running else "",
             }

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import time
 
 import msgspec
 import pytest
@@ -145,6 +146,30 @@ def test_it_says_that_the_kubelet_would_not_start_again_and_why(east: Cluster, a
     text = plain(page(as_viewer, "odd", tab="kubelet"))
     assert "If this kubelet restarted now, it would not start; the node would become NotReady." in text
     assert 'configured policy "static" differs from state checkpoint policy "none"' in html.unescape(text)
+
+
+@pytest.mark.parametrize(
+    ("cause", "remedy"),
+    [
+        ("it is damaged: it has no policyname", "drain the node, remove this file and restart the kubelet"),
+        ("permission denied", "Let the exporter read the state files in /var/lib/kubelet."),
+    ],
+)
+def test_it_names_the_state_file_that_cannot_be_used(
+    cause: str, remedy: str, east: Cluster, as_viewer: Client
+) -> None:
+    of = machines.topology(sockets=2, numa=1, cores=4, threads=1)
+    kubelet = machines.kubelet(of.online - CpuSet([0, 1]), cpu_state=None)
+    facts = machines.replaced(machines.server(of), kubelet=kubelet)
+    node = seeds.node(east, "odd", facts, heard=0)
+    problems = (wire.Problem("cpu-state", "/var/lib/kubelet/cpu_manager_state", cause),)
+    seeds.live(node, facts, node_report(facts), time.time(), problems)
+    said = html.unescape(plain(page(as_viewer, "odd", tab="kubelet")))
+    assert "Whether this kubelet would survive a restart now cannot be told." in said
+    assert f"/var/lib/kubelet/cpu_manager_state cannot be used: {cause}." in said
+    assert remedy in said
+    told = as_viewer.get("/api/v1/clusters/east/nodes/odd/kubelet/").content.decode()
+    assert f"/var/lib/kubelet/cpu_manager_state cannot be used: {cause}." in told
 
 
 def test_it_says_that_the_kubelet_would_survive(east: Cluster, as_viewer: Client) -> None:
