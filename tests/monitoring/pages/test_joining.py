@@ -7,10 +7,12 @@ import html
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
 from django.db import connection
+from django.db.models import QuerySet
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
@@ -61,10 +63,10 @@ def blind(east: Cluster) -> Node:
     Pod.objects.bulk_create(
         Pod(
             cluster=east,
-            uid=each.pod_uid,
-            kubelet_uid=each.pod_uid,
-            namespace=each.namespace,
-            name=each.pod,
+            uid=each.pod_uid or "",
+            kubelet_uid=each.pod_uid or "",
+            namespace=each.namespace or "",
+            name=each.pod or "",
             node_name="blind",
             phase="Running",
             owner_kind="Deployment",
@@ -156,8 +158,8 @@ def test_a_name_that_comes_later_is_another_answer_of_the_api(blind: Node, as_vi
 
 def test_a_container_leads_to_its_pod_and_back(blind: Node, as_viewer: Client) -> None:
     uid = Container.objects.get(node=blind, container_id=RANKER).pod_uid
+    there = f"/c/east/pods/?q={uid}"
     for page in ("/c/east/containers/?node=blind&q=ranker", f"{NODE}?tab=containers&q=ranker"):
-        there = f"/c/east/pods/?q={uid}"
         assert there in links(as_viewer, page, "/c/east/pods/?q")
         assert "1 to 1 of 1" in text(as_viewer, there)
     (back,) = links(as_viewer, there, "/c/east/containers/?node")
@@ -219,7 +221,8 @@ def test_each_placement_is_told_apart(blind: Node, as_viewer: Client) -> None:
     pod(blind.cluster, "quiet-1", "silent")
     pod(blind.cluster, "late-1", "", "Pending")
     Node.objects.filter(name="silent").update(last_seen=timezone.now() - 2 * kubernetes.SILENT_AFTER)
-    found = dict(kubernetes.pods(blind.cluster, timezone.now()).values_list("name", "placement"))
+    listed: QuerySet[Any] = kubernetes.pods(blind.cluster, timezone.now())
+    found = dict(listed.values_list("name", "placement"))
     assert {found.pop(name) for name in ("bare-1", "quiet-1", "late-1", "kata-1")} == {
         *("no-exporter", "silent", "not-running", "not-shown"),
     }
