@@ -1,5 +1,5 @@
 """Asks one API server over HTTP: one session, bounded answers, failures by name. It can read and it can ask for its own rights; it has no
-verb that writes. Nothing is tried twice here.
+verb that writes. Nothing is tried twice here, but for what aiohttp does: a connection that ends before an answer begins is made anew once.
 
 Answers are asked for uncompressed: inflating a page costs more than decoding it, and what was not asked for packed is not unpacked, so no
 small answer can become a large one.

@@ -27,6 +27,8 @@ from monitoring.models import Lease
 
 LOOKS = 10
 """In the time after which a holder counts as dead."""
+FROZEN_SECONDS = 10
+"""Without a statement within a transaction that holds a lease's row: who needs longer for his own part is as good as dead."""
 
 
 class LeaseLostError(Exception):
@@ -45,11 +47,13 @@ _lock = threading.Lock()
 
 
 def suspect(name: str) -> bool:
-    """Whether the lease may be free: nobody has it, or its number is what it was at the look before."""
+    """Whether the lease may be free: nobody has it, its number is what it was at the look before, or somebody holds its row, who may be frozen."""
     lease, _ = Lease.objects.get_or_create(name=name)
     still = lease.seen == lease.beats
-    Lease.objects.filter(name=name).update(seen=lease.beats)
-    return not lease.token or _dead(lease) or still
+    with transaction.atomic():
+        free = Lease.objects.select_for_update(skip_locked=True).filter(name=name)
+        held = not Lease.objects.filter(pk__in=free).update(seen=lease.beats)
+    return not lease.token or _dead(lease) or still or held
 
 
 def take(
@@ -102,8 +106,15 @@ def renew(tenure: Tenure) -> None:
 
 
 def fence(tenure: Tenure) -> None:
-    """Within the transaction of a write: it only counts while the lease is held. Raises LeaseLostError."""
-    assert transaction.get_connection().in_atomic_block, "a fence stands in the transaction that it guards"
+    """Within the transaction of a write: it only counts while the lease is held. Raises LeaseLostError.
+
+    It holds the lease's row. A process that freezes within such a transaction would hold it for ever, so PostgreSQL ends the transaction.
+    """
+    connection = transaction.get_connection()
+    assert connection.in_atomic_block, "a fence stands in the transaction that it guards"
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL idle_in_transaction_session_timeout = %s", [f"{FROZEN_SECONDS}s"])
     renew(tenure)
 
 

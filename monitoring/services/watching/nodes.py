@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -22,11 +22,16 @@ KEPT = tuple(
 )
 
 
+def _nobody(_names: Collection[str], _now: datetime) -> None:
+    """Nobody waits for nodes."""
+
+
 class NodeKeeper(Keeper[objects.Node]):
     """The nodes of one cluster. `_written` spares rows that did not change, which is what most heartbeats bring."""
 
-    def __init__(self, cluster: int) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: int, arrived: Callable[[Collection[str], datetime], None] = _nobody) -> None:
+        """`arrived` is told the names of nodes that are new, or others than before, once they have rows."""
+        self._cluster, self._arrived = cluster, arrived
         self._written: dict[str, tuple[str, Columns]] = {}
         self._listed: set[str] = set()
 
@@ -75,7 +80,8 @@ class NodeKeeper(Keeper[objects.Node]):
 
     def _write(self, told: dict[str, tuple[str, Columns]], now: datetime) -> None:
         changes = Changes(now)
-        nodes = _Register(self._cluster, told, changes).settle()
+        register = _Register(self._cluster, told, changes)
+        nodes = register.settle()
         self._silence(changes.leaving())
         changes.write()
         KubernetesNode.objects.bulk_create(
@@ -85,6 +91,7 @@ class NodeKeeper(Keeper[objects.Node]):
             update_fields=[*KEPT, "updated"],
             batch_size=BATCH,
         )
+        self._arrived(register.arrived, now)
 
 
 class _Register:
@@ -92,6 +99,7 @@ class _Register:
 
     def __init__(self, cluster: int, told: dict[str, tuple[str, Columns]], changes: Changes) -> None:
         self._cluster, self._told, self._changes = cluster, told, changes
+        self.arrived: list[str] = []
         named = Node.objects.filter(cluster=cluster, name__in=list(told))
         current = named.filter(gone_at=None).select_related("kubernetes")
         self._current = {node.name: node for node in current}
@@ -116,6 +124,7 @@ class _Register:
 
     def _arrive(self, name: str, uid: str, before: Node | None) -> Node:
         now = self._changes.now
+        self.arrived.append(name)
         if before is not None:
             # Its place in the planes is perhaps another one's by now; its exporter gives it a new one.
             self._changes.update(before, gone_at=None, slot=None, topology=None)

@@ -5,7 +5,8 @@ Objects are named after their nodes. The values are facts in our names (`numacor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from monitoring.kube.objects import KubeObject
@@ -23,7 +24,7 @@ class ViewKeeper(Keeper[T], Generic[T]):
         self._cluster, self._source, self._version, self._read = cluster, source, version, read
         self._told: dict[str, dict[str, Any]] = {}
         self._waiting: dict[str, dict[str, Any]] = {}
-        """Of nodes that are not known yet; tried again with what comes next."""
+        """Of nodes that are not known yet; tried again with what comes next, and when they arrive."""
         self._listed: set[str] = set()
 
     def begin(self) -> None:
@@ -32,7 +33,17 @@ class ViewKeeper(Keeper[T], Generic[T]):
     def put(self, found: Sequence[T]) -> None:
         self._listed |= {each.metadata.name for each in found}
         told = self._waiting | {each.metadata.name: self._read(each) for each in found}
-        changed = {name: values for name, values in told.items() if self._told.get(name) != values}
+        self._write({name: values for name, values in told.items() if self._told.get(name) != values})
+
+    def arrived(self, names: Collection[str], now: datetime) -> None:
+        """These nodes are new, or others than before: what was told under their names is of them now."""
+        self.now = now
+        told = self._told | self._waiting
+        self._write({name: told[name] for name in names if name in told})
+
+    def _write(self, changed: dict[str, dict[str, Any]]) -> None:
+        if not changed:
+            return
         nodes = Node.objects.filter(cluster=self._cluster, gone_at=None, name__in=list(changed))
         known = dict(nodes.values_list("name", "pk"))
         SourceView.objects.bulk_create(
@@ -42,8 +53,10 @@ class ViewKeeper(Keeper[T], Generic[T]):
             update_fields=["version", "changed", "values"],
             batch_size=BATCH,
         )
-        self._told |= {name: values for name, values in changed.items() if name in known}
-        self._waiting = {name: values for name, values in changed.items() if name not in known}
+        for name, values in changed.items():
+            kept, other = (self._told, self._waiting) if name in known else (self._waiting, self._told)
+            kept[name] = values
+            other.pop(name, None)
 
     def _view(self, node: int, values: dict[str, Any]) -> SourceView:
         return SourceView(
@@ -58,7 +71,9 @@ class ViewKeeper(Keeper[T], Generic[T]):
             node__cluster=self._cluster, node__gone_at=None, source=self._source
         )
         stored = set(views.values_list("node__name", flat=True))
-        self._forget([name for name in stored | set(self._told) if name not in self._listed])
+        self._forget(
+            [name for name in stored | set(self._told) | set(self._waiting) if name not in self._listed]
+        )
 
     def known(self) -> int:
         return len(self._told)

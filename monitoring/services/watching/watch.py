@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 
 import msgspec
 import structlog
-from django.db import DatabaseError, close_old_connections, connections
+from django.db import DatabaseError, close_old_connections, connections, transaction
 
 from monitoring.kube import resources, rights
-from monitoring.kube.client import Client
+from monitoring.kube.client import LIMITS, Client, Limits
 from monitoring.kube.errors import ApiError
 from monitoring.kube.kubeconfig import AccessError
 from monitoring.kube.objects import KubeObject, NodeResourceTopology
@@ -62,6 +62,7 @@ class Waits(msgspec.Struct, frozen=True):
     retry: float = 10.0
     """After a failure that no reflector waits for."""
     pace: Pace = Pace()
+    limits: Limits = LIMITS
 
 
 def now() -> datetime:
@@ -71,6 +72,12 @@ def now() -> datetime:
 def lease_of(cluster: int) -> str:
     """The name of the lease of a cluster's watcher."""
     return f"watch/{cluster}"
+
+
+def _fenced(tenure: Tenure, write: Callable[[], None]) -> None:
+    with transaction.atomic():
+        leases.fence(tenure)
+        write()
 
 
 class ClusterWatch:
@@ -134,17 +141,18 @@ class ClusterWatch:
     async def _work(self, tenure: Tenure) -> None:
         try:
             access = reaching.access_of(self._connection)
-            async with Client(access) as client:
+            async with Client(access, self._waits.limits) as client:
                 await _Work(self._connection, client, tenure, self._waits, self._job).run()
         except AccessError as error:
-            await self._failed("", str(error), reaching.CREDENTIALS)
+            await self._failed(tenure, str(error), reaching.CREDENTIALS)
         except ApiError as error:  # a stored certificate that cannot be read
-            await self._failed("", error.message, error.remedy)
+            await self._failed(tenure, error.message, error.remedy)
         # Only somebody who changes the connection can help, and that begins a new watch.
         await asyncio.Event().wait()
 
-    async def _failed(self, server: str, cause: str, remedy: str) -> None:
-        await self._job(partial(health.failed, self._connection.pk, server, cause, remedy, now()))
+    async def _failed(self, tenure: Tenure, cause: str, remedy: str) -> None:
+        done = partial(health.failed, self._connection.pk, "", cause, remedy, now())
+        await self._job(partial(_fenced, tenure, done))
 
     async def _job(self, work: Callable[[], R]) -> R:
         def fresh() -> R:
@@ -169,18 +177,21 @@ class _Work:
         self._waits, self._job = waits, job
         self._nodes_told = asyncio.Event()
         """All nodes are known, or cannot be: what others say of them has rows to go to."""
+        self._views: dict[str, ViewKeeper[Any]] = {}
+        """By source."""
 
     async def run(self) -> None:
         cluster = self._connection.cluster
         pods = PodKeeper(cluster.pk, Failures(cluster), Exporters(self._connection))
         async with asyncio.TaskGroup() as group:
             group.create_task(self._greet())
-            group.create_task(self._follow(resources.NODES, NodeKeeper(cluster.pk)))
+            group.create_task(self._follow(resources.NODES, NodeKeeper(cluster.pk, self._arrived)))
             await self._nodes_told.wait()
             group.create_task(self._follow(resources.PODS, pods))
             group.create_task(self._follow(resources.EVENTS, EventKeeper(cluster.pk)))
             group.create_task(self._follow(resources.DAEMONSETS, DaemonSetKeeper(self._connection.pk)))
             volcano = ViewKeeper(cluster.pk, SourceView.Source.NUMATOPOLOGY, "v1alpha1", told.numatopology)
+            self._views[SourceView.Source.NUMATOPOLOGY] = volcano
             group.create_task(self._follow(resources.NUMATOPOLOGIES, volcano))
             group.create_task(self._follow_topologies())
             configz = Configz(cluster.pk, self._client, self._tenure, self._job, now)
@@ -188,6 +199,10 @@ class _Work:
             if self._connection.exporter_service:
                 service = ServiceExporters(self._connection, self._tenure, self._job)
                 group.create_task(service.run(self._waits.service))
+
+    def _arrived(self, names: Collection[str], now: datetime) -> None:
+        for view in self._views.values():
+            view.arrived(names, now)
 
     async def _greet(self) -> None:
         """Asks now and then who is there and what we may."""
@@ -202,7 +217,7 @@ class _Work:
             else:
                 done = partial(health.reached, self._connection.pk, server, version, missing, now())
                 pause = self._waits.greet
-            await self._job(done)
+            await self._job(partial(_fenced, self._tenure, done))
             await asyncio.sleep(pause * random.uniform(0.8, 1.0))
 
     async def _follow(self, resource: Resource[T], keeper: Keeper[T], name: str = "") -> None:
@@ -225,6 +240,7 @@ class _Work:
             keeper: ViewKeeper[NodeResourceTopology] = ViewKeeper(
                 cluster.pk, source, resource.version, told.resource_topology
             )
+            self._views[source] = keeper
             following = asyncio.create_task(self._follow(resource, keeper, NRT_ALPHA2.name))
             try:
                 while await self._newest(resource) is resource:

@@ -13,6 +13,7 @@ from monitoring.models import Cluster, ClusterEvent, Connection, Node, SourceVie
 from monitoring.services.watching import told
 from monitoring.services.watching.daemonsets import DaemonSetKeeper
 from monitoring.services.watching.events import EventKeeper
+from monitoring.services.watching.nodes import NodeKeeper
 from monitoring.services.watching.views import ViewKeeper
 from tests.monitoring.watching import objects
 
@@ -132,6 +133,32 @@ def test_a_view_waits_for_its_node(cluster: Cluster) -> None:
     Node.objects.create(cluster=cluster, name="n1", uid="u1", first_seen=START)
     keeper.put([numatopology("other")])
     assert SourceView.objects.get().node.name == "n1"
+
+
+def test_a_view_is_of_the_node_that_has_the_name_now(cluster: Cluster) -> None:
+    """A custom resource outlives the Node object that it is named after, and nobody tells of it again."""
+    old = Node.objects.create(cluster=cluster, name="n1", uid="u1", first_seen=START)
+    keeper = views(cluster)
+    keeper.put([numatopology(), numatopology("late")])
+    Node.objects.filter(pk=old.pk).update(gone_at=START)
+    nodes = NodeKeeper(cluster.pk, keeper.arrived)
+    nodes.now = START
+    nodes.begin()
+    nodes.put(
+        [objects.node("n1", uid="u2"), objects.node("late", uid="uid-late"), objects.node("silent", uid="u3")]
+    )
+    current = SourceView.objects.filter(node__gone_at=None)
+    assert sorted(current.values_list("node__name", "node__uid")) == [("late", "uid-late"), ("n1", "u2")]
+
+
+def test_what_was_withdrawn_while_it_waited_for_its_node_does_not_come(cluster: Cluster) -> None:
+    keeper = views(cluster)
+    keeper.put([numatopology()])
+    keeper.begin()
+    keeper.end()
+    Node.objects.create(cluster=cluster, name="n1", uid="u1", first_seen=START)
+    keeper.arrived(["n1"], START)
+    assert not SourceView.objects.exists()
 
 
 def test_views_of_an_earlier_watcher_go_when_the_list_lacks_them(cluster: Cluster) -> None:
