@@ -18,6 +18,7 @@ import msgspec
 MAX_HEAD = 16 * 1024
 """Bytes of a request line with its headers."""
 MAX_CONNECTIONS = 128
+"""Of more, the one that is idle longest makes room: whoever holds connections open keeps nobody else from asking."""
 IDLE = 75.0
 """Seconds within which a request must have come in whole."""
 SEND = 30.0
@@ -76,6 +77,8 @@ class Connections:
         self._handler = handler
         self._tasks: set[asyncio.Task[object]] = set()
         self._busy: set[asyncio.Task[object]] = set()
+        self._idle: dict[asyncio.Task[object], None] = {}
+        """Those that wait for a request, longest first."""
         self._closing = False
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -92,6 +95,7 @@ class Connections:
         finally:
             self._tasks.discard(task)
             self._busy.discard(task)
+            self._idle.pop(task, None)
             writer.close()
 
     async def drain(self, seconds: float) -> None:
@@ -104,17 +108,28 @@ class Connections:
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=1)
 
+    def _make_room(self) -> bool:
+        """Ends the connection that is idle longest; whether there was one."""
+        longest = next(iter(self._idle), None)
+        if longest is None:
+            return False
+        del self._idle[longest]
+        longest.cancel()
+        return True
+
     async def _converse(
         self, task: asyncio.Task[object], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        if len(self._tasks) > MAX_CONNECTIONS:
+        if len(self._tasks) > MAX_CONNECTIONS and not self._make_room():
             await _send(writer, _refusal(503, "too many connections; try again later"), "GET", {}, False)
             return
         keep = True
         while keep and not self._closing:
+            self._idle[task] = None
             try:
                 async with asyncio.timeout(IDLE):
                     head = await reader.readuntil(b"\r\n\r\n")
+                self._idle.pop(task, None)
                 self._busy.add(task)
                 request, keep = parse(head)
             except asyncio.LimitOverrunError:

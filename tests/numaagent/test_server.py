@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import http.client
 import json
@@ -22,6 +23,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from numaagent.exporter.http import MAX_CONNECTIONS
 from numaagent.readers import podresources_pb2 as api
 from numacore import wire
 from numacore.usage import Usage
@@ -248,6 +250,29 @@ def test_it_serves_others_while_one_says_nothing(server: Server) -> None:
     assert server.get("/healthz")[0].status == 200
     for each in silent:
         each.close()
+
+
+def test_silent_connections_make_room_for_others_and_the_longest_idle_ones_first(server: Server) -> None:
+    with contextlib.ExitStack() as stay:
+
+        def connected() -> socket.socket:
+            return stay.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
+
+        def asked(connection: socket.socket) -> bytes:
+            connection.sendall(b"HEAD /healthz HTTP/1.1\r\n\r\n")
+            return connection.recv(4096)
+
+        kept = connected()
+        for number in range(MAX_CONNECTIONS + 72):
+            silent = connected()
+            if number % 3 == 0:
+                silent.sendall(b"GET /met")
+            if number == 100:
+                assert server.get("/healthz")[0].status == 200  # all before it are there
+                assert asked(kept).startswith(b"HTTP/1.1 200")  # this one works, and idles for less long
+        assert server.get("/healthz")[0].status == 200
+        assert asked(connected()).startswith(b"HTTP/1.1 200")
+        assert asked(kept).startswith(b"HTTP/1.1 200")
 
 
 def test_it_ends_cleanly_when_told_to(tmp_path: Path) -> None:
