@@ -131,7 +131,7 @@ test-node: env messages services ## tests on an emulated node with a real kubele
 	@$(BIN)/python -m pytest tests/node
 
 .PHONY: test-node-short
-test-node-short: env messages services
+test-node-short: env messages services ## of those one file, which `make test` runs
 	@$(BIN)/python -m pytest tests/node/test_parts.py tests/node/test_exporter.py
 
 .PHONY: test-services
