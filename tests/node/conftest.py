@@ -26,7 +26,7 @@ from tests.node.machine import Machine
 from tests.node.network import Network, NetworkError
 
 HERE = Path(__file__).parent
-TIMEOUT_SECONDS = 900
+TIMEOUT_SECONDS = 1800
 """Longer than elsewhere: everything on the node is emulated, and each step has a limit of its own."""
 
 

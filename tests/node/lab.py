@@ -23,9 +23,9 @@ NAME = "numa-1"
 KUBELET_PORT = 10250
 SETTINGS = "/var/lib/kubelet/config.yaml"
 STATE = "/var/lib/kubelet"
-READY_SECONDS = 240.0
+READY_SECONDS = 480.0
 """How long a step of the node may take. It takes seconds, on a machine that does nothing else."""
-_SAVED = "joined"
+_SAVED = "member"
 _LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NAME}"
 _NODE = f"/api/v1/nodes/{NAME}"
 
@@ -35,6 +35,7 @@ class Lab:
 
     def __init__(self, plane: ControlPlane, machine: Machine) -> None:
         self.plane, self.machine = plane, machine
+        self._untouched = False
         self.kubelet = Api(self._kubelet_access())
         """The kubelet's own HTTP server, as administrator: `lab.kubelet.get("/configz")`."""
         # Shorter words for what nearly every test says.
@@ -43,7 +44,7 @@ class Lab:
     # ------------------------------------------------------------ life
 
     def join(self, *archives: Path) -> None:
-        """Makes the fresh machine a node of the cluster, with these container images, and keeps it in this state for `fresh`."""
+        """Gives the machine its place in the cluster and these container images, once, and saves it so for `fresh`. Its kubelet has yet to start."""
         authority = self.plane.authority
         user, groups = f"system:node:{NAME}", ["system:nodes"]
         serving = authority.server([NAME], [network.NODE])
@@ -53,15 +54,18 @@ class Lab:
         self.put("/var/lib/kubelet/pki/kubelet.key", serving.key, 0o600)
         for archive in archives:
             self.load(archive)
-        self.run("systemctl enable --quiet kubelet.service")
-        self.restart_kubelet()
-        self.run("systemctl stop kubelet.service && sync")
+        # `systemctl enable` would read all units anew.
+        units = "/etc/systemd/system"
+        self.run(f"ln -s {units}/kubelet.service {units}/multi-user.target.wants/ && sync")
         self.machine.save(_SAVED)
+        self._untouched = True
 
     def fresh(self) -> None:
-        """The node as it was after it joined: default settings, no pods, and a kubelet that has just been started."""
-        self._clear()
-        self.machine.resume(_SAVED)
+        """A node that has just joined: default settings, no pods, and a kubelet that was started for the first time."""
+        if not self._untouched:
+            self._clear()
+            self.machine.resume(_SAVED)
+        self._untouched = False
         self.restart_kubelet()
 
     def load(self, archive: Path) -> None:
@@ -155,6 +159,8 @@ class Lab:
                     propagationPolicy="Background",
                 )
         until(self._has_no_pods, "a cluster without pods")
+        # With what a test did to it, such as a cordon; the kubelet makes another.
+        api.delete("/api/v1/nodes")
         for namespace in {each["metadata"]["namespace"] for each in api.items("/api/v1/events")}:
             api.delete(f"/api/v1/namespaces/{namespace}/events")
 

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from tests.node import network
 
+PATIENCE_SECONDS = 600.0
+"""Of one command, which takes a second on a machine that does nothing else."""
+
 
 class CommandError(Exception):
     """A command on the node failed."""
@@ -25,18 +28,18 @@ class Shell:
         ]
         self._target = f"root@{network.NODE}"
 
-    def run(self, command: str, *, given: bytes | None = None, timeout: float = 120) -> str:
+    def run(self, command: str, *, given: bytes | None = None, timeout: float = PATIENCE_SECONDS) -> str:
         """What the command writes. Raises CommandError when it ends with anything but 0."""
         return self.raw(command, given=given, timeout=timeout).decode(errors="replace")
 
-    def raw(self, command: str, *, given: bytes | None = None, timeout: float = 120) -> bytes:
+    def raw(self, command: str, *, given: bytes | None = None, timeout: float = PATIENCE_SECONDS) -> bytes:
         done = self._ssh(command, given, timeout)
         if done.returncode:
             said = (done.stdout + done.stderr).decode(errors="replace")
             raise CommandError(f"{command!r} ended with {done.returncode} on the node:\n{said}")
         return done.stdout
 
-    def succeeds(self, command: str, timeout: float = 120) -> bool:
+    def succeeds(self, command: str, timeout: float = PATIENCE_SECONDS) -> bool:
         return self._ssh(command, None, timeout).returncode == 0
 
     def get(self, path: str) -> bytes:
