@@ -87,11 +87,10 @@ def _check(chosen: argparse.Namespace) -> Answer:
 
 
 def _said_unless_in(proven: Container[int], chosen: argparse.Namespace) -> int:
-    """The kubelet's minor version, with a note where its rules were only read."""
+    """The kubelet's minor version, with a note where its rules were only read in documents."""
     minor: int = chosen.kubelet
     if minor not in proven:
-        origin = "from its sources" if minor in settings.PROVEN else "from documents"
-        _note(f"Kubelet 1.{minor}: its rules are taken {origin}, not compared with the program.")
+        _note(f"Kubelet 1.{minor}: its rules are taken from documents, not compared with the program.")
     return minor
 
 

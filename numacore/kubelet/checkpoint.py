@@ -39,7 +39,7 @@ MEMORY_FILE = "memory_manager_state"
 CORRUPTED = "checkpoint is corrupted"
 
 _PODS_SINCE = 36
-"""Minor version that may keep pod-level allocations."""
+"""Minor version that may keep pod-level allocations, and that takes a memory manager's file without a checksum."""
 
 Table = dict[str, Any]
 Containers = Mapping[str, tuple[str, str]]
@@ -110,13 +110,16 @@ def _cpu_text(text: str, settings: Settings, containers: Containers) -> CpuText:
     table = _table(text)
     if settings.minor >= DATA_SINCE and (table.get("data") or table.get("datachecksum")):
         return _cpu_content(_data(table, "v4", "cpu"))
-    if settings.minor < DATA_SINCE and all(isinstance(each, str) for each in _entries(table).values()):
+    entries, checksum = _entries(table).values(), _checksum(table)
+    if settings.minor >= DATA_SINCE or (
+        _keeps_pods(settings) and not any(isinstance(e, str) for e in entries)
+    ):
+        found = _cpu_content(table)
+        if checksum == cpu_checksum(found, with_pods=True):
+            return found
+    if settings.minor < DATA_SINCE and all(isinstance(each, str) for each in entries):
         return _first_cpu_form(table, containers)
     found = _cpu_content(table)
-    checksum = _checksum(table)
-    with_pods = settings.minor >= DATA_SINCE or _keeps_pods(settings)
-    if with_pods and checksum == cpu_checksum(found, with_pods=True):
-        return found
     if checksum not in (0, cpu_checksum(found)):
         raise CheckpointError(CORRUPTED)
     return msgspec.structs.replace(found, pods={})
@@ -151,7 +154,7 @@ def read_memory(text: str, settings: Settings) -> MemoryCheckpoint:
     sums = [memory_checksum(found)]
     if settings.minor >= DATA_SINCE or _keeps_pods(settings):
         sums.append(memory_checksum(found, with_pods=True))
-    if checksum not in sums and not (checksum == 0 and settings.minor >= DATA_SINCE):
+    if checksum not in sums and not (checksum == 0 and settings.minor >= _PODS_SINCE):
         raise CheckpointError(CORRUPTED)
     return found if checksum == sums[-1] else msgspec.structs.replace(found, pods={})
 

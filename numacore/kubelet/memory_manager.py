@@ -27,12 +27,17 @@ from numacore.workload import MemoryBlock
 NONE = "None"
 STATIC = "Static"
 
+_FIRST_TO_SKIP_WITHOUT_MEMORY = 37
+"""Minor version that allocates nothing for a container without memory; before it such a container was refused without a NUMA
+affinity, and held no blocks with one."""
+
 
 class StaticPolicy(msgspec.Struct, frozen=True):
     """`staticPolicy`: guaranteed memory on as few NUMA nodes as possible."""
 
     machine: Machine
     system_reserved: dict[int, Requested]
+    minor: int
 
     # Hints
 
@@ -127,7 +132,7 @@ class StaticPolicy(msgspec.Struct, frozen=True):
         requested = demand.memory(container)
         if requested is None:
             raise AllocationError(memory_pods.NO_QUANTITY)
-        if not requested:
+        if not requested and self.minor >= _FIRST_TO_SKIP_WITHOUT_MEMORY:
             return
         uid = demand.pod.uid
         blocks = state.of(uid, container.name)
@@ -165,7 +170,7 @@ class StaticPolicy(msgspec.Struct, frozen=True):
     def _default_hint(self, state: MemoryState, uid: str, requested: Requested) -> Hint:
         """`getDefaultHint`."""
         offered = self.calculate_hints(state, uid, requested)
-        if not offered.masks:
+        if not offered.masks or not requested:
             raise AllocationError(
                 "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available"
             )
@@ -375,4 +380,4 @@ def policy(settings: Settings, machine: Machine) -> StaticPolicy | None:
     reserved = memory_start.converted(settings, machine)
     if not sum(kinds.get(resource.MEMORY, 0) for kinds in reserved.values()) & UINT64:
         raise StartError("[memorymanager] you should specify the system reserved memory")
-    return StaticPolicy(machine, reserved)
+    return StaticPolicy(machine, reserved, settings.minor)

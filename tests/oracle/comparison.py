@@ -96,8 +96,8 @@ def _plain_memory(text: str) -> Any:
     tell it too, so that they count only where there is no choice."""
     try:
         state = json.loads(text)
-        inner = json.loads(state["data"])
-    except (ValueError, KeyError):
+        inner = json.loads(state.get("data", "{}"))
+    except (ValueError, AttributeError):
         return text
     blocks = [
         each
@@ -106,7 +106,7 @@ def _plain_memory(text: str) -> Any:
         for each in pod.values()
     ]
     if any(len(each) > 1 for each in blocks):
-        del state["checksum"], state["dataChecksum"]
+        state = {name: value for name, value in state.items() if name not in ("checksum", "dataChecksum")}
     for each in blocks:
         each.sort(key=lambda block: block["type"])
     return state | {"data": inner}

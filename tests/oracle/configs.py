@@ -3,6 +3,7 @@
 from random import Random
 from typing import Any
 
+from numacore.kubelet.checks import gates
 from tests.oracle.machines import MIB, Node, cpus
 
 Config = dict[str, Any]
@@ -90,14 +91,14 @@ def _cpu_options(random: Random) -> dict[str, str]:
 
 
 def _gates(random: Random) -> dict[str, bool]:
-    gates = {}
+    asked: dict[str, bool] = {}
     if random.random() < 0.8:
-        gates["CPUManagerPolicyAlphaOptions"] = random.random() < 0.97
+        asked["CPUManagerPolicyAlphaOptions"] = random.random() < 0.97
     for several in random.sample(GATES, random.choice([0, 0, 0, 1, 1, 2])):
-        gates |= several
-    if not gates.get("PodLevelResources", True):
-        gates["PodLevelResourceManagers"] = False
-    return gates
+        asked |= several
+    if not asked.get("PodLevelResources", True):
+        asked["PodLevelResourceManagers"] = False
+    return asked
 
 
 def _reserved(random: Random, machine: list[Node]) -> tuple[dict[str, str], str]:
@@ -138,3 +139,13 @@ def _reserved_memory(
 
 def _amount(random: Random, mebibytes: int) -> str:
     return random.choice([f"{mebibytes}Mi", f"{mebibytes}Mi", str(mebibytes * MIB), f"{mebibytes * 1024}Ki"])
+
+
+def taken_by(minor: int, config: Config) -> Config:
+    """The settings without the feature gates that a version refuses."""
+    asked = config["Gates"]
+    known = ((name, gates.find(name, minor)) for name in asked)
+    taken = {
+        name: asked[name] for name, gate in known if gate and not (gate.locked and gate.on != asked[name])
+    }
+    return config | {"Gates": {} if gates.refusals(taken, minor) else taken}

@@ -18,12 +18,13 @@ TORN_FILES = ("{}", '{"policyName":"none","defaultCpuSet":"","checksum":1}')
 """State files that are JSON and yet not what the kubelet wrote; the words for other texts are those of Go's decoder."""
 
 
-def cases(seed: int, number: int, without: Collection[str] = ()) -> Iterator[Case]:
+def cases(seed: int, number: int, without: Collection[str] = (), minor: int = 37) -> Iterator[Case]:
     for nth in range(number):
-        yield case(seed, nth, without)
+        yield case(seed, nth, without, minor)
 
 
-def case(seed: int, nth: int, without: Collection[str] = ()) -> Case:
+def case(seed: int, nth: int, without: Collection[str] = (), minor: int = 37) -> Case:
+    """The same for every version, but for feature gates that one refuses."""
     random = Random(f"{seed}/{nth}")
     machine = machines.machine(random)
     config = configs.config(random, machine)
@@ -40,4 +41,7 @@ def case(seed: int, nth: int, without: Collection[str] = ()) -> Case:
         made["State"] = {random.choice(["CPU", "Memory"]): random.choice(TORN_FILES)}
     if random.random() < 0.1 and "state" not in without:
         made["KeepState"] = True
+    for holder in (made, *(step["Restart"] for step in made["Steps"] if "Restart" in step)):
+        if holder.get("Config"):
+            holder["Config"] = configs.taken_by(minor, holder["Config"])
     return made

@@ -15,7 +15,9 @@ from tests.goprograms import Program
 Case = dict[str, Any]
 Answer = dict[str, Any]
 
-ORACLE = Program("kubelet-oracle", Path(__file__).parent / "kubelet", "Kubernetes")
+NEWEST = 37
+TAGS = {34: "before135,before137", 35: "before137", 36: "before137", NEWEST: ""}
+"""What is named otherwise in the sources of a minor version (Go build tags)."""
 AFTER_HANG = 3
 """The oracle's exit code when it answered a case in which the kubelet hangs; the rest has to be asked anew."""
 BATCH = 250
@@ -24,9 +26,12 @@ MEMORY_FOLDER = Path("/dev/shm")
 """State files are written and read a lot; where there is a folder in memory they go there."""
 
 
-def oracle() -> Path:
+def oracle(minor: int = NEWEST) -> Path:
     """The oracle's binary, built if it is not there yet (minutes); errors as in goprograms.built."""
-    return goprograms.built(ORACLE)
+    module = () if minor == NEWEST else (f"-modfile=v1.{minor}.mod", "-tags", TAGS[minor])
+    return goprograms.built(
+        Program("kubelet-oracle", Path(__file__).parent / "kubelet", "Kubernetes", flags=module)
+    )
 
 
 def ask_oracle(binary: Path, cases: Sequence[Case]) -> list[Answer]:
@@ -38,9 +43,9 @@ def _folder() -> dict[str, str]:
     return {"TMPDIR": str(MEMORY_FOLDER)} if os.access(MEMORY_FOLDER, os.W_OK) else {}
 
 
-def ask_engine(cases: Sequence[Case]) -> list[Answer]:
+def ask_engine(cases: Sequence[Case], minor: int = NEWEST) -> list[Answer]:
     """Our answers, through the command that everybody has."""
-    return _ask([sys.executable, "-m", "numacore", "judge", "--kubelet", "1.37"], cases, {})
+    return _ask([sys.executable, "-m", "numacore", "judge", "--kubelet", f"1.{minor}"], cases, {})
 
 
 def _ask(command: Sequence[str], cases: Sequence[Case], surroundings: Mapping[str, str]) -> list[Answer]:

@@ -90,6 +90,17 @@ def test_the_order_of_blocks_in_a_file_is_open() -> None:
     assert differ(always(kept_file("a", "b")), kept_file("a", "c")) == 1
 
 
+def test_so_is_it_in_a_file_from_before_1_37() -> None:
+    def kept(*kinds: str, checksum: int) -> Answer:
+        blocks = [{"type": kind, "size": 1} for kind in kinds]
+        return answer(
+            "0-3", state={"memory": json.dumps({"entries": {"p": {"c": blocks}}, "checksum": checksum})}
+        )
+
+    assert differ(always(kept("a", "b", checksum=1)), kept("b", "a", checksum=2)) == 0
+    assert differ(always(kept("a", checksum=1)), kept("a", checksum=2)) == 1
+
+
 def test_a_checksum_counts_where_there_is_one_order() -> None:
     assert differ(always(kept_file("a", checksum=1)), kept_file("a", checksum=2)) == 1
 
@@ -143,13 +154,13 @@ def test_the_command_prints_its_seed_and_keeps_what_differs(
     def oracle(_: Path, cases: Sequence[Case]) -> list[Answer]:
         return [{"id": case["ID"], "steps": [], "start_error": "no"} for case in cases]
 
-    def silent(cases: Sequence[Case]) -> list[Answer]:
+    def silent(cases: Sequence[Case], minor: int) -> list[Answer]:
         return [{"id": case["ID"], "steps": []} for case in cases]
 
-    monkeypatch.setattr(program, "oracle", lambda: tmp_path)
+    monkeypatch.setattr(program, "oracle", lambda minor: tmp_path)
     monkeypatch.setattr(program, "ask_oracle", oracle)
     monkeypatch.setattr(program, "ask_engine", silent)
-    monkeypatch.setattr(command, "shrink", lambda difference, binary: difference)
+    monkeypatch.setattr(command, "shrink", lambda difference, binary, minor: difference)
     assert command.main(["--cases", "3", "--seed", "5", "--keep", "2", "--into", str(tmp_path)]) == 1
     told = capsys.readouterr().out
     assert "seed 5, 3 cases" in told

@@ -5,6 +5,7 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
+from numacore.kubelet.checks import gates
 from tests.oracle import generator, machines
 
 SEED, CASES = 20_26, 1500
@@ -18,6 +19,18 @@ def drawn() -> tuple[dict[str, Any], ...]:
 def test_a_case_is_made_from_its_seed_and_number_alone() -> None:
     assert generator.case(SEED, 7) == drawn()[7]
     assert generator.case(SEED + 1, 7) != drawn()[7]
+
+
+def test_an_older_kubelet_is_asked_for_no_gate_that_it_refuses() -> None:
+    asked = [generator.case(SEED, nth, minor=34) for nth in range(300)]
+    for case in asked:
+        configs = [
+            case["Config"],
+            *(step["Restart"].get("Config") for step in case["Steps"] if "Restart" in step),
+        ]
+        assert not any(gates.refusals(config["Gates"], 34) for config in configs if config)
+    assert any(case["Config"]["Gates"] for case in asked)
+    assert any("PodLevelResourceManagers" in case["Config"]["Gates"] for case in drawn())
 
 
 def test_parts_can_be_left_out() -> None:

@@ -169,12 +169,11 @@ class _Assembler:
             return None
         decoded = decode(document.value, self.minor, in_order=document.json)
         for path, line in document.duplicates:
-            told = f"line {line}: key {quoted(path.rpartition('.')[2])} already set in map" if line else ""
             self._find(
                 "silent",
                 "load",
                 path,
-                told,
+                _twice(path, line),
                 Reason("duplicate", {"line": line}),
                 Reason("remove-duplicate"),
                 name,
@@ -248,6 +247,8 @@ class _Assembler:
                 name,
             )
         elif (version, kind) != (API_VERSION, KIND):
+            if stage == "merge":
+                self._named_twice(document, name)
             self._find(
                 "fatal",
                 stage,
@@ -332,21 +333,10 @@ class _Assembler:
         for file in sorted(given, key=lambda each: each.name):
             if not file.name.endswith(".conf"):
                 self._find("silent", "merge", "", "", Reason("not-conf"), Reason("rename-conf"), file.name)
-            elif not self._is_configuration(file.document, file.name, "merge"):
+            elif not self._is_configuration(file.document, file.name, "merge") or self._named_twice(
+                file.document, file.name
+            ):
                 read = False
-            elif file.document.duplicates:
-                read = False
-                for path, line in file.document.duplicates:
-                    words = f"line {line}: key {quoted(path.rpartition('.')[2])} already set in map"
-                    self._find(
-                        "fatal",
-                        "merge",
-                        path,
-                        words,
-                        Reason("duplicate", {"line": line}),
-                        Reason("remove-duplicate"),
-                        file.name,
-                    )
             else:
                 raw = self._patched(raw, file)
         if not read:
@@ -359,6 +349,20 @@ class _Assembler:
         if not self._gates_taken(self.flag_gates | decoded.value.get("featureGates", {}), "merge", ""):
             return None
         return self._with_defaults(decoded.value)
+
+    def _named_twice(self, document: Document, name: str) -> bool:
+        """Whether a drop-in has a key twice, which the kubelet sees before it looks at kind and version."""
+        for path, line in document.duplicates:
+            self._find(
+                "fatal",
+                "merge",
+                path,
+                _twice(path, line) or "duplicate field",
+                Reason("duplicate", {"line": line}),
+                Reason("remove-duplicate"),
+                name,
+            )
+        return bool(document.duplicates)
 
     def _patched(self, raw: dict[str, Any], file: File) -> dict[str, Any]:
         content = {
@@ -492,6 +496,11 @@ _DEFAULTS: dict[str, Any] = {
     "topologyManagerPolicy": "none",
     "topologyManagerScope": "container",
 }
+
+
+def _twice(path: str, line: int) -> str:
+    """The YAML library's words for a key that is there already; JSON, which tells no line, has others."""
+    return f"line {line}: key {quoted(path.rpartition('.')[2])} already set in map" if line else ""
 
 
 def _wrong_kind(version: str, kind: str, stage: Stage) -> str:

@@ -14,9 +14,9 @@ warning: it starts and does what is written, which is seldom what is meant."""
 
 Stage = Literal["flags", "gates", "load", "merge", "validate", "run", "managers", "state"]
 """Where in its start the kubelet looks: it comes to a stage only when the ones before found nothing."""
-PROVEN = frozenset({34, 37})
-"""Minor versions whose kubelet read thousands of random settings beside these checks (tests/oracle/settings). Of 1.35 and 1.36 the
-sources were read; the rules of older ones come from documents."""
+PROVEN = frozenset(range(34, 38))
+"""Minor versions whose kubelet read thousands of random settings beside these checks (tests/oracle/settings). The rules of older ones
+come from documents."""
 STAGES: tuple[Stage, ...] = ("flags", "gates", "load", "merge", "validate", "run", "managers", "state")
 
 
@@ -36,7 +36,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: Reason
     remedy: Reason
     proven: bool = False
-    """Whether a kubelet of this version was run beside the checks; else its rules were read, from its sources or from documents."""
+    """Whether a kubelet of this version was run beside the checks; else its rules were read in documents."""
 
     @property
     def stops(self) -> bool:

@@ -230,6 +230,20 @@ def test_other_versions_read_it_as_far_as_they_know_the_form(wrote: int, reads: 
         checkpoint.restore_memory(files.memory, settings(minor=reads))
 
 
+def test_kubelet_1_36_reads_what_it_wrote_when_nothing_was_pinned() -> None:
+    """Without containers the file of form 3 looks like one of form 1."""
+    now = running(minor=36, feature_gates=WHOLE_PODS)
+    assert checkpoint.restore_cpu(node.state_files(now).cpu, now.settings).default == now.state.cpu.default
+
+
+@pytest.mark.parametrize(
+    ("minor", "words"), [(35, checkpoint.CORRUPTED), (36, "differs from"), (37, "differs from")]
+)
+def test_a_memory_state_without_a_checksum_is_read_since_1_36(minor: int, words: str) -> None:
+    with pytest.raises(StartError, match=words):
+        checkpoint.restore_memory("{}", settings(minor=minor))
+
+
 def test_only_the_text_in_data_counts_since_1_37() -> None:
     files = node.state_files(left(37))
     table = json.loads(files.cpu or "")

@@ -1,4 +1,5 @@
-"""600 random cases against what the kubelet 1.37.2 itself answered: starts, refusals, placements, crashes, to the word."""
+"""600 random cases against what the kubelet 1.37.2 itself answered: starts, refusals, placements, crashes, to the word; and 120 against
+what each of the versions before it answered (`python -m tests.oracle --minor 36 --cases 120 --seed 5150 --record FILE`)."""
 
 import gzip
 import json
@@ -9,9 +10,12 @@ from typing import Any
 
 import pytest
 
-from numacore.kubelet import case
+from numacore.kubelet import case, settings
+from tests.oracle import comparison
 
-RECORDED = Path(__file__).parent / "cases" / "kubelet-1.37.2.jsonl.gz"
+FOLDER = Path(__file__).parent / "cases"
+RECORDED = FOLDER / "kubelet-1.37.2.jsonl.gz"
+BY_MINOR = {int(file.name.split(".")[1]): file for file in FOLDER.glob("kubelet-1.*.jsonl.gz")}
 Line = dict[str, Any]
 
 
@@ -57,3 +61,15 @@ def test_the_recorded_cases_hold_every_kind_of_answer() -> None:
         > 30
     )
     assert steps["Panic"] == 10
+
+
+@pytest.mark.parametrize("minor", sorted(BY_MINOR.keys() - {37}))
+def test_the_engine_answers_as_older_kubelets_did(minor: int) -> None:
+    with gzip.open(BY_MINOR[minor], "rt") as lines:
+        for line in map(json.loads, lines):
+            ours = case.judge(case.read(json.dumps(line["case"])), minor)
+            assert comparison.difference(line["case"], [line["answer"]], ours) is None, line["case"]["ID"]
+
+
+def test_no_other_version_is_called_proven() -> None:
+    assert set(settings.PROVEN) == set(BY_MINOR)

@@ -116,6 +116,13 @@ def test_a_pod_level_request_makes_it_guaranteed_but_nothing_is_pinned() -> None
     assert (verdict.outcome, verdict.qos, verdict.placements) == ("admitted", "Guaranteed", {})
 
 
+@pytest.mark.parametrize(("minor", "message"), [(36, "Allocate failed due to [memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available, which is unexpected"), (37, "")])  # fmt: skip
+def test_a_container_without_memory_in_such_a_pod_is_refused_by_1_36_alone(minor: int, message: str) -> None:
+    now = running(minor=minor, feature_gates=WHOLE_PODS)
+    _, (verdict,) = admitted(now, pod("p", Container("c"), whole={"cpu": "2", "memory": "1Gi"}))
+    assert (verdict.admitted, verdict.message) == (not message, message)
+
+
 def test_with_its_gate_the_containers_of_such_a_pod_share_the_pods_cpus() -> None:
     now = running("single-numa-node", "pod", feature_gates=WHOLE_PODS)
     asks = pod("p", container("own", "2"), Container("rest"), whole={"cpu": "4", "memory": "1Gi"})

@@ -2,20 +2,10 @@ package main
 
 import (
 	"context"
-	_ "unsafe" // for the link to newDeviceManager
 
-	cadvisorapi "github.com/google/cadvisor/lib/model"
 	"google.golang.org/grpc"
-	"k8s.io/klog/v2"
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
-	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
-	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
 )
-
-// The device manager's public constructor knows one folder only, the one below /var/lib/kubelet; this one takes a socket.
-//
-//go:linkname newDeviceManager k8s.io/kubernetes/pkg/kubelet/cm/devicemanager.newManagerImpl
-func newDeviceManager(klog.Logger, string, []cadvisorapi.Node, topologymanager.Store) (*devicemanager.ManagerImpl, error)
 
 // A device plugin without preferences that never fails, at the interface where the device manager meets the socket's client.
 type fakePlugin struct{ resource string }

@@ -14,7 +14,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/klog/v2"
 	v1qos "k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
@@ -23,7 +22,6 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
 	"k8s.io/kubernetes/pkg/kubelet/cm/memorymanager"
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
-	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
 	"k8s.io/utils/cpuset"
 )
 
@@ -105,29 +103,29 @@ func (k *kubelet) start(ctx context.Context, machine []numaForm, config configFo
 	info := machineInfo(machine)
 	reservation := resources(config.Reservation)
 	var err error
-	if k.topology, err = topologymanager.NewManager(logger, info.Topology, config.TopologyPolicy, config.Scope, config.TopologyOptions); err != nil {
+	if k.topology, err = newTopologyManager(logger, info.Topology, config); err != nil {
 		return err
 	}
 	socket := filepath.Join(k.folder, "plugins", "kubelet.sock")
 	if k.devices, err = newDeviceManager(logger, socket, info.Topology, k.topology); err != nil {
 		return err
 	}
-	k.topology.AddHintProvider(logger, k.devices)
+	addHintProvider(logger, k.topology, k.devices)
 	reserved, err := cpuset.Parse(config.ReservedCPUs)
 	if err != nil {
 		return err
 	}
-	if k.cpu, err = cpumanager.NewManager(logger, config.CPUPolicy, config.CPUOptions, reconcilePeriod, info, reserved, reservation, k.folder, k.topology); err != nil {
+	if k.cpu, err = newCPUManager(logger, config, info, reserved, reservation, k.folder, k.topology); err != nil {
 		return err
 	}
-	k.topology.AddHintProvider(logger, k.cpu)
-	if k.memory, err = memorymanager.NewManager(logger, config.MemoryPolicy, info, reservation, reservedMemory(config.ReservedMemory), k.folder, k.topology); err != nil {
+	addHintProvider(logger, k.topology, k.cpu)
+	if k.memory, err = newMemoryManager(logger, config.MemoryPolicy, info, reservation, reservedMemory(config.ReservedMemory), k.folder, k.topology); err != nil {
 		return err
 	}
-	k.topology.AddHintProvider(logger, k.memory)
+	addHintProvider(logger, k.topology, k.memory)
 
 	k.pods.asked = 0
-	if err = k.cpu.Start(ctx, k.pods.list, ready{}, noStatus{}, noRuntime{}, containermap.NewContainerMap()); err != nil {
+	if err = startCPUManager(ctx, k.cpu, k.pods.list); err != nil {
 		return err
 	}
 	if config.CPUPolicy == string(cpumanager.PolicyStatic) {
@@ -139,13 +137,13 @@ func (k *kubelet) start(ctx context.Context, machine []numaForm, config configFo
 	if !withDevices {
 		return nil
 	}
-	return k.devices.Start(logger, k.pods.list, ready{}, containermap.NewContainerMap(), sets.New[string]())
+	return startDeviceManager(logger, k.devices, k.pods.list)
 }
 
 // stop ends what holds on to a socket; the other managers need no farewell.
 func (k *kubelet) stop() {
 	if k.devices != nil {
-		_ = k.devices.Stop(klog.Background())
+		_ = stopDeviceManager(k.devices)
 	}
 }
 
@@ -153,12 +151,12 @@ func (k *kubelet) stop() {
 func (k *kubelet) report(ctx context.Context, forms []resourceForm, registered map[string]bool) error {
 	for _, form := range forms {
 		if !registered[form.Resource] {
-			if err := k.devices.PluginConnected(ctx, form.Resource, fakePlugin{form.Resource}); err != nil {
+			if err := connectPlugin(ctx, k.devices, fakePlugin{form.Resource}); err != nil {
 				return err
 			}
 			registered[form.Resource] = true
 		}
-		k.devices.PluginListAndWatchReceiver(klog.FromContext(ctx), form.Resource, devices(form.Devices))
+		receiveDevices(ctx, k.devices, form.Resource, devices(form.Devices))
 	}
 	return nil
 }
@@ -173,7 +171,7 @@ func (k *kubelet) admit(ctx context.Context, form podForm) (answer stepAnswer, c
 			answer, crashed = stepAnswer{Reason: "Panic", Message: fmt.Sprint("kubelet crashes: ", cause), Where: crashSite()}, true
 		}
 	}()
-	result := k.topology.Admit(ctx, &lifecycle.PodAdmitAttributes{Pod: candidate, OtherPods: others, Operation: lifecycle.AddOperation})
+	result := admitPod(ctx, k.topology, candidate, others)
 	if !result.Admit {
 		k.pods.remove(form.UID)
 	}

@@ -4,7 +4,6 @@ import (
 	"sort"
 	"strconv"
 
-	cadvisorapi "github.com/google/cadvisor/lib/model"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,8 +14,8 @@ import (
 
 // From the forms of cases to the types that the kubelet's managers take.
 
-func machineInfo(nodes []numaForm) *cadvisorapi.MachineInfo {
-	info := &cadvisorapi.MachineInfo{}
+func machineInfo(nodes []numaForm) *cadvisorMachineInfo {
+	info := &cadvisorMachineInfo{}
 	sockets := map[int]bool{}
 	for _, node := range nodes {
 		info.MemoryCapacity += node.Memory
@@ -31,20 +30,20 @@ func machineInfo(nodes []numaForm) *cadvisorapi.MachineInfo {
 	return info
 }
 
-func numaNode(form numaForm) cadvisorapi.Node {
-	node := cadvisorapi.Node{Id: form.ID, Memory: form.Memory, Distances: form.Distances}
+func numaNode(form numaForm) cadvisorNode {
+	node := cadvisorNode{Id: form.ID, Memory: form.Memory, Distances: form.Distances}
 	for size, pages := range form.HugePages {
 		kib, err := strconv.ParseUint(size, 10, 64)
 		if err != nil {
 			panic("page size " + size + " is not a number of KiB")
 		}
-		node.HugePages = append(node.HugePages, cadvisorapi.HugePagesInfo{PageSize: kib, NumPages: pages})
+		node.HugePages = append(node.HugePages, cadvisorHugePagesInfo{PageSize: kib, NumPages: pages})
 	}
 	sort.Slice(node.HugePages, func(i, j int) bool { return node.HugePages[i].PageSize < node.HugePages[j].PageSize })
 	for _, core := range form.Cores {
-		made := cadvisorapi.Core{Id: core.ID, Threads: core.Threads, SocketID: core.Socket}
+		made := cadvisorCore{Id: core.ID, Threads: core.Threads, SocketID: core.Socket}
 		if core.Uncore != nil {
-			made.UncoreCaches = []cadvisorapi.Cache{{Id: *core.Uncore}}
+			made.UncoreCaches = []cadvisorCache{{Id: *core.Uncore}}
 		}
 		node.Cores = append(node.Cores, made)
 	}

@@ -3,6 +3,8 @@
 import random
 from typing import Any
 
+from numacore.kubelet.checks import tables
+
 Case = dict[str, Any]
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -101,6 +103,16 @@ FLAGS = (
 )  # fmt: skip
 
 
+_EVERY_GATE = sorted(tables.GATES)
+_VALUES = {"bool": "true", "int": "1", "duration": "1s", "string": "/x"}
+_PASSING_FLAGS = tuple(
+    f"--{name}={_VALUES[kind]}"
+    for name, (kind, _, until) in sorted(tables.FLAGS.items())
+    if until and kind in _VALUES
+)
+"""Flags that not every version knows."""
+
+
 def cases(seed: int, number: int) -> list[Case]:
     """The same seed gives the same cases."""
     dice = random.Random(seed)
@@ -113,7 +125,8 @@ def _case(dice: random.Random, identity: str) -> Case:
         names = dice.sample(("10-a.conf", "20-b.conf", "05.conf", "30.yaml", "numa.conf"), dice.randint(0, 2))
         case["DropIns"] = [{"Name": name, "Text": _file(dice)} for name in names]
     if dice.random() < 0.25:
-        case["Flags"] = [dice.choice(FLAGS) for _ in range(dice.randint(1, 2))]
+        pool = _PASSING_FLAGS if dice.random() < 0.2 else FLAGS
+        case["Flags"] = [dice.choice(pool) for _ in range(dice.randint(1, 2))]
     if dice.random() < 0.03:
         del case["File"]
     return case
@@ -148,8 +161,9 @@ def _flow(name: str, pairs: list[tuple[str, str]]) -> str:
 
 def _gates(dice: random.Random) -> str:
     values = ("true", "false", "true", "false", "on", '"true"', "1")
+    pool = _EVERY_GATE if dice.random() < 0.5 else _GATES
     return _flow(
-        "featureGates", [(dice.choice(_GATES), dice.choice(values)) for _ in range(dice.randint(1, 2))]
+        "featureGates", [(dice.choice(pool), dice.choice(values)) for _ in range(dice.randint(1, 2))]
     )
 
 

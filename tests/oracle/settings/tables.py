@@ -1,11 +1,9 @@
 """Writes numacore/kubelet/checks/tables.py from what the kubelets of several versions say of themselves.
 
     go build -o settings-1.37 . && ./settings-1.37 facts > 1.37.json      (and so on, see README.md)
-    python -m tests.oracle.settings.tables 1.34.json 1.37.json --sources 1.35=FOLDER 1.36=FOLDER > numacore/kubelet/checks/tables.py
+    python -m tests.oracle.settings.tables 1.34.json 1.35.json 1.36.json 1.37.json > numacore/kubelet/checks/tables.py
 
 The name of a file is its version. What is in the oldest of them counts as known to all older ones, but for gates, which tell their history.
-For versions in between that were not asked, a folder with their sources (k8s.io/kubernetes of the Go module cache) is searched for the
-names that came or went.
 """
 
 import argparse
@@ -37,19 +35,10 @@ from __future__ import annotations
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("facts", nargs="+", type=Path)
-    parser.add_argument("--sources", nargs="*", default=[], metavar="VERSION=FOLDER")
     chosen = parser.parse_args(arguments)
     versions = {int(file.stem.partition(".")[2]): json.loads(file.read_text()) for file in chosen.facts}
-    asked = sorted(versions)
-    for version, _, folder in (each.partition("=") for each in chosen.sources):
-        minor = int(version.partition(".")[2])
-        older, newer = (
-            versions[min(asked, key=lambda each: (each > minor, abs(each - minor)))],
-            versions[asked[-1]],
-        )
-        versions[minor] = searched(Path(folder), older, newer, minor)
     minors = sorted(versions)
-    out = [HEAD % " and ".join(f"1.{minor}" for minor in asked)]
+    out = [HEAD % ", ".join(f"1.{minor}" for minor in minors)]
     out += _table(
         "FIELDS",
         "dict[str, tuple[str, int, int]]",
@@ -84,48 +73,8 @@ def main(arguments: Sequence[str]) -> None:
     print("\n".join(out))
 
 
-PLACES = {
-    "gates": ("pkg/features", r"\b{}\b", 0),
-    "flags": ("cmd/kubelet/app/options", '"{}"', 0),
-    "fields": ("pkg/kubelet/apis/config", r"\b{}\b", re.IGNORECASE),
-}
-"""Where a version's sources name what it knows."""
-
-
-def searched(sources: Path, older: dict[str, Any], newer: dict[str, Any], minor: int) -> dict[str, Any]:
-    """Facts of a version between two others: what both know, and what only one knows if the sources name it."""
-    facts: dict[str, Any] = {"dependencies": _dependencies(sources)}
-    for kind, (folder, form, case) in PLACES.items():
-        files = (file for file in (sources / folder).glob("*.go") if not file.name.endswith("_test.go"))
-        text = re.sub(r"^\s*//.*$", "", "".join(file.read_text() for file in files), flags=re.MULTILINE)
-        facts[kind] = {}
-        for name, value in (older[kind] | newer[kind]).items():
-            last = re.sub(r"[\[\]{}]", "", name.rpartition(".")[2])
-            everywhere = name in older[kind] and name in newer[kind]
-            if everywhere or (
-                _begun(kind, value, minor) and re.search(form.format(re.escape(last)), text, case)
-            ):
-                facts[kind][name] = value
-    return facts
-
-
-def _dependencies(sources: Path) -> dict[str, list[str]]:
-    """The map of dependencies in kube_features.go."""
-    text = (sources / "pkg/features/kube_features.go").read_text()
-    block = re.search(r"FeatureGateDependencies = map\S+ ?\{(.*?)^\}", text, re.DOTALL | re.MULTILINE)
-    entries = re.findall(r"^\t(?:\w+\.)?(\w+):\s*\{([^}]*)\}", block[1], re.MULTILINE) if block else []
-    return {
-        name: [need.rpartition(".")[2] for need in re.findall(r"[\w.]+", needs)] for name, needs in entries
-    }
-
-
 def _needs(dependencies: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(sorted(needs)) for name, needs in sorted(dependencies.items()) if needs}
-
-
-def _begun(kind: str, value: Any, minor: int) -> bool:
-    """Gates tell since when there is one."""
-    return bool(kind != "gates" or value[0][0] <= minor)
 
 
 def _names(versions: dict[int, Any], kind: str) -> list[str]:

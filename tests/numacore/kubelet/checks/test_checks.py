@@ -283,7 +283,9 @@ def test_drop_ins_before_their_time() -> None:
     assert checked("", drop_ins={}, minor=30).findings == ()
 
 
-@pytest.mark.parametrize(("minor", "proven"), [(30, False), (34, True), (35, False), (36, False), (37, True)])
+@pytest.mark.parametrize(
+    ("minor", "proven"), [(30, False), (33, False), (34, True), (35, True), (36, True), (37, True)]
+)
 def test_findings_say_whether_a_kubelet_of_the_version_was_run_beside_them(minor: int, proven: bool) -> None:
     (finding,) = checked("topologyManagerPolicy: strict\n", minor=minor).told
     assert finding.proven is proven
