@@ -19,7 +19,7 @@ LIMIT = 128 * 1024
 LIMIT_TOGETHER = 256 * 1024
 """Bytes of all texts of a node: they travel in one section of a snapshot."""
 _HEADER = "staticpodurlheader"
-_ESCAPED_KEY = re.compile(r'"[^"\n]*\\[^\n]*"\s*:')
+_ESCAPED_KEY = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)+"\s*:')
 _USER_IN_ADDRESS = re.compile(r"://[^/\s\"']*@")
 
 Kind = Literal["file", "drop-in"]

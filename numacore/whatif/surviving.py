@@ -50,8 +50,7 @@ def outlook(facts: Facts) -> Outlook:
         wanted = settings.of_configuration(asked, minor, seen.memory)
         if problem := _state_unknown(told, wanted):
             return Outlook(problem=problem, assumed=assumed)
-        pods = [_pod(uid, inside, told) for uid, inside in _by_pod(facts).items()]
-        survival = restart.survival(wanted, seen, _files(told, wanted), pods)
+        survival = restart.survival(wanted, seen, files_of(told, wanted), running_pods(facts))
     except UnsupportedError as error:
         return Outlook(problem=Reason("would-not-start", {"message": str(error)}), assumed=assumed)
     except (EndError, QuantityError, CpuSetError, msgspec.ValidationError) as error:
@@ -69,7 +68,7 @@ def _state_unknown(told: kubeletstate.Kubelet, wanted: settings.Settings) -> Rea
     return None
 
 
-def _files(told: kubeletstate.Kubelet, wanted: settings.Settings) -> StateFiles:
+def files_of(told: kubeletstate.Kubelet, wanted: settings.Settings) -> StateFiles:
     """The state files as the kubelet that wrote them would write them again: under the policy that is in them."""
     cpu, memory = told.cpu_state, told.memory_state
     replace = msgspec.structs.replace
@@ -83,6 +82,12 @@ def _files(told: kubeletstate.Kubelet, wanted: settings.Settings) -> StateFiles:
             texts, memory=checkpoint.write_memory(checkpoint.of_memory_report(memory), written_under)
         )
     return texts
+
+
+def running_pods(facts: Facts) -> list[Pod]:
+    """The pods that run, as far as the managers would read them again: by uid, since nobody tells which is the oldest."""
+    told = facts.kubelet
+    return [] if told is None else [_pod(uid, inside, told) for uid, inside in _by_pod(facts).items()]
 
 
 def _by_pod(facts: Facts) -> dict[str, list[Seen]]:
