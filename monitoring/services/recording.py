@@ -162,7 +162,7 @@ def container_row(each: ContainerReport) -> dict[str, Any]:
         "cpu_use": each.cpu_use,
         "memory": each.memory,
         "pinning": each.pinning.code[:40],
-        "told_by_api": ",".join(container.told_by_api),
+        "told_by_api": ",".join(name for name in JOINED if name in container.told_by_api),
     }
 
 
@@ -172,6 +172,10 @@ COLUMNS = (
     *("cross_cpu", "cross_memory", "cross_device", "crossing", "cpu_use", "memory", "pinning"),
     "told_by_api",
 )
+
+
+JOINED = ("namespace", "pod", "name", "pod_uid")
+"""What the API server may add to a container."""
 
 
 def _text(text: str | None, length: int) -> str:

@@ -125,3 +125,15 @@ def test_rows_of_containers_say_who_named_them_and_placements_stay_as_the_node_t
     recording.record([msgspec.structs.replace(seen, report=node_report(told))])
     assert set(Container.objects.values_list("namespace", "told_by_api")) == {("", "")}
     assert Placement.objects.count() == 1
+
+
+def test_an_exporter_that_claims_to_be_joined_writes_no_nonsense(cluster: Cluster) -> None:
+    facts = machine()
+    claims = ("pod", "x" * 500, "name")
+    told = msgspec.structs.replace(
+        facts,
+        containers=tuple(msgspec.structs.replace(each, told_by_api=claims) for each in facts.containers),
+    )
+    row = node(cluster, "n1", facts)
+    recording.record([recording.Observation(row.pk, told, node_report(told), 0, START)])
+    assert set(Container.objects.values_list("told_by_api", flat=True)) == {"pod,name"}

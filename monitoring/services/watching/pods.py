@@ -12,7 +12,6 @@ from monitoring.services.watching import rows
 from monitoring.services.watching.exporters import Exporters
 from monitoring.services.watching.failures import Failures, Refused, refused
 from monitoring.services.watching.keeper import Keeper
-from numacore.manifest import POLICY_ANNOTATION
 
 KEPT = tuple(field.name for field in Pod._meta.concrete_fields if field.name not in ("id", "cluster", "uid"))
 REMOVED_AT_ONCE = 5_000
@@ -49,7 +48,7 @@ class PodKeeper(Keeper[objects.Pod]):
             changed.append(Pod(cluster_id=self._cluster, uid=uid, **columns))
             if refused(columns) and uid not in self._refused:
                 self._refused.add(uid)
-                news.append(Refused(uid, columns, each.metadata.annotations.get(POLICY_ANNOTATION, "")))
+                news.append(Refused(uid, columns, rows.wish(each.metadata)))
         self._write(changed)
         self._failures.note(news, self.now)
         self._exporters.write()

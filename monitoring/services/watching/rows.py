@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from fractions import Fraction
@@ -13,6 +14,7 @@ import msgspec
 from monitoring.kube import objects
 from monitoring.models import ClusterEvent, KubernetesNode, Pod
 from numacore import quantity
+from numacore.manifest import POLICY_ANNOTATION
 
 Columns = dict[str, Any]
 
@@ -71,7 +73,7 @@ def pod(told: objects.Pod) -> Columns:
     kind, owner = owner_of(told.metadata)
     cpu, memory = _requested(spec, "cpu"), _requested(spec, "memory")
     return {
-        "kubelet_uid": _cut(Pod, "kubelet_uid", told.metadata.annotations.get(MIRRORED) or told.metadata.uid),
+        "kubelet_uid": kubelet_uid(told.metadata),
         "namespace": told.metadata.namespace,
         "name": told.metadata.name,
         "node_name": spec.node_name,
@@ -97,14 +99,28 @@ MIRRORED = "kubernetes.io/config.mirror"
 """Annotation of the mirror of a static pod: the uid that its kubelet gave it, a hash (kubelet 1.37, config/common.go `applyDefaults`)."""
 
 
+HASH = re.compile(r"[0-9a-f]{32}")
+
+
+def kubelet_uid(meta: objects.ObjectMeta) -> str:
+    """The uid by which a pod's kubelet knows it. Whoever writes a pod may write this annotation, so only the hash of a static pod is
+    believed, and only of one that its Node owns: nobody's ordinary pod can pass for another one."""
+    mirrored = meta.annotations.get(MIRRORED, "")
+    of_node = any(each.kind == "Node" and each.controller for each in meta.owner_references)
+    return mirrored if of_node and HASH.fullmatch(mirrored) else meta.uid
+
+
+WORD = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,252}")
+"""What a name or id of a container looks like. Statuses are written by kubelets, and the API server takes any text."""
+
+
 def running(status: objects.PodStatus) -> dict[str, str]:
     """Names of a pod's running containers by their ids. One that waits or is over has no control group."""
     told = (*status.init_container_statuses, *status.container_statuses)
-    return {
-        each.container_id.rpartition("//")[2]: each.name
-        for each in told
-        if each.state.running is not None and each.container_id
+    found = {
+        each.container_id.rpartition("//")[2]: each.name for each in told if each.state.running is not None
     }
+    return {id_: name for id_, name in found.items() if WORD.fullmatch(id_) and WORD.fullmatch(name)}
 
 
 def owner_of(meta: objects.ObjectMeta) -> tuple[str, str]:
@@ -137,6 +153,14 @@ def _refused_start(told: objects.Pod) -> str:
 
 
 START_FAILURES = Pod.START_FAILURES
+
+
+LONGEST_WISH = 253
+
+
+def wish(meta: objects.ObjectMeta) -> str:
+    """The topology policy that a pod asks Volcano for; "" = none. Anybody may write anything there."""
+    return meta.annotations.get(POLICY_ANNOTATION, "").replace("\0", "\ufffd")[:LONGEST_WISH]
 
 
 def asked(spec: objects.PodSpec) -> dict[str, Any]:

@@ -187,3 +187,50 @@ def test_the_token_goes_to_pods_of_the_chosen_namespace_only(cluster: Cluster) -
     anywhere = keeper_of(cluster, exporter_token="secret", exporter_namespace="")
     anywhere.put([exporter("x", "n2", "10.0.0.66", namespace="tenant")])
     assert Endpoint.objects.get(url="http://10.0.0.66:9117").token == ""
+
+
+# ---------------------------------------------------------------- what joins a pod with its containers
+
+HASH = "0123456789abcdef0123456789abcdef"
+OF_NODE = [{"kind": "Node", "name": "n1", "uid": "u1", "controller": True}]
+
+
+@pytest.mark.parametrize(
+    ("meta", "uid"),
+    [
+        ({}, "p-u1"),
+        ({"annotations": {rows.MIRRORED: HASH}, "ownerReferences": OF_NODE}, HASH),
+        ({"annotations": {rows.MIRRORED: HASH}}, "p-u1"),
+        ({"annotations": {rows.MIRRORED: "uid-of-another-pod"}, "ownerReferences": OF_NODE}, "p-u1"),
+    ],
+)
+def test_a_static_pod_is_known_by_the_uid_of_its_kubelet_and_nobody_passes_for_another(
+    cluster: Cluster, meta: dict[str, object], uid: str
+) -> None:
+    keeper_of(cluster).put([pod(meta=meta)])
+    assert Pod.objects.get().kubelet_uid == uid
+
+
+def running(name: str, identifier: str, state: str = "running") -> dict[str, object]:
+    return {"name": name, "containerID": f"containerd://{identifier}", "state": {state: {}}}
+
+
+def test_it_keeps_which_containers_run(cluster: Cluster) -> None:
+    told = [running("main", "a" * 64), running("over", "b" * 64, "terminated"), running("bad", "c\0c")]
+    late = {"name": "late", "state": {"waiting": {"reason": "ContainerCreating"}}}
+    sidecar = running("proxy", "d" * 64)
+    keeper_of(cluster).put(
+        [pod(status={"containerStatuses": [*told, late], "initContainerStatuses": [sidecar]})]
+    )
+    assert Pod.objects.get().running == {"a" * 64: "main", "d" * 64: "proxy"}
+
+
+def test_a_wish_that_is_no_text_for_a_database_stops_nothing(cluster: Cluster) -> None:
+    wish = {"volcano.sh/numa-topology-policy": "a\0b" + "c" * 1000}
+    status = {"phase": "Failed", "reason": "TopologyAffinityError", "message": "no\0pe"}
+    keeper_of(cluster).put([pod(meta={"annotations": wish}, status=status)])
+    line = Failure.objects.get()
+    assert line.asked is not None
+    (kept,) = line.asked["metadata"]["annotations"].values()
+    assert (kept[:3], len(kept)) == ("a\ufffdb", 253)
+    assert "\0" not in line.message
