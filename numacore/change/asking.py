@@ -1,7 +1,7 @@
 """A wish for one node: which fields of its kubelet's settings become what, so that the kubelet starts and reserves no less than before.
 
 Rules: kubelet 1.37, cm/cpumanager, cm/memorymanager and cm/topologymanager as `numacore.kubelet` has them; what is asked for is handed to
-`numacore.kubelet.checks` before it is given away. The codes of reasons have sentences in `monitoring.figures.changing`.
+`numacore.kubelet.checks` before it is given away. The codes of reasons have sentences in `policies.words.changing`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Nodes whose kubelet somebody else configures: how they are known, so that nobody's settings are changed behind his back.
 
 What is written there by hand is lost at the next boot or replacement, or called a drift. The sentence of each code in
-`monitoring.figures.changing` says where the change belongs.
+`policies.words.changing` says where the change belongs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which file of a node's kubelet takes a change, or why none may.
 
 A drop-in of our own where the kubelet reads a folder of drop-ins, else its own file. Flags beat both (KEP-3983), and a later drop-in beats
-ours. The codes of refusals have sentences in `monitoring.figures.changing`.
+ours. The codes of refusals have sentences in `policies.words.changing`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What somebody wants of a node's kubelet, before any node is looked at.
 
-A field that is None or empty leaves the node as it is. The codes of faults have sentences in `monitoring.figures.changing`.
+A field that is None or empty leaves the node as it is. The codes of faults have sentences in `policies.words.changing`.
 """
 
 from __future__ import annotations

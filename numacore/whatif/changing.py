@@ -1,7 +1,7 @@
 """What would come of a wish on a node as it stands: the file's new text, the state files that go, the pods that would not come back.
 
 Nothing here changes anything; an order is made of a `Change`, and a node that has changed since makes it stale (`before` is its file's
-hash). The codes of reasons have sentences in `monitoring.figures.changing`.
+hash). The codes of reasons have sentences in `policies.words.changing`.
 """
 
 from __future__ import annotations
