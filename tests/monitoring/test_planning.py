@@ -45,6 +45,14 @@ def states(found: Plan) -> dict[str, str]:
     return {row.node: row.state for row in found.rows}
 
 
+@pytest.mark.parametrize(
+    ("written", "taken"),
+    [("10", (10, True)), ("010", (8, True)), ("5 # low", (5, True)), ("1:30", (1, False)), ("0x10", (16, True)), ("[", (1, False)), ("on", (1, False))],
+)  # fmt: skip
+def test_a_weight_is_read_as_volcanos_yaml_library_reads_it(written: str, taken: tuple[int, bool]) -> None:
+    assert Question(weight=written).volcano_weight == taken
+
+
 def test_it_says_of_every_node_what_would_become_of_the_pod(cluster: Cluster) -> None:
     found = plan(cluster, planned.job())
     assert states(found) == {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-import yaml
 
 from numacore.kubelet import topology_manager
+from numacore.kubelet.checks import documents
 from numacore.manifest import Group
 from numacore.volcano import plugin
 
@@ -48,13 +48,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def volcano_weight(self) -> tuple[int, bool]:
-        """The weight that Volcano takes, and whether it is the one that stands there."""
+        """The weight that Volcano takes, and whether it is the one that stands there. Volcano reads it with the YAML library that
+        kubelets use, to which `1:30` is a text and `010` is 8."""
         if not self.weight:
             return plugin.weight(None)
-        try:
-            return plugin.weight(yaml.safe_load(self.weight))
-        except yaml.YAMLError:
-            return plugin.weight(self.weight)
+        value = documents.read(f"weight: {self.weight}").value
+        return plugin.weight(value["weight"] if isinstance(value, dict) else self.weight)
 
     def before(self, groups: Sequence[Group], number: int) -> tuple[Group, ...]:
         """Workloads that stand on a node before this one comes."""
