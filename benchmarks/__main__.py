@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import api, collector, exporter, judging, live, page, plan, pods, results, scale, store
+from benchmarks import api, collector, exporter, judging, live, page, plan, pods, results, scale, store, watch
 from benchmarks.outcome import NotRun, Outcome, table
 
 BENCHES: dict[str, Callable[[], list[Outcome]]] = {
@@ -28,6 +28,7 @@ BENCHES: dict[str, Callable[[], list[Outcome]]] = {
     "judging": judging.run,
     "plan": plan.run,
     "pods": pods.run,
+    "watch": watch.run,
 }
 RESULTS = Path(__file__).with_name("results.md")
 
