@@ -230,6 +230,7 @@ def restart(state: NodeState) -> shapes.KubeletRestart:
         text=told.headline.text,
         detail=told.headline.detail,
         message=told.words or None,
+        by_chance=told.chance,
         differences=list(told.differences),
         lost=[shapes.LostPod(*each) for each in told.lost],
         running=told.running,

@@ -307,6 +307,10 @@ class KubeletRestart(msgspec.Struct):
     text: str
     detail: str
     message: str | None
+    by_chance: Annotated[
+        bool,
+        Meta(description="whether it starts is chance: groups of NUMA nodes overlap in its memory state"),
+    ]
     differences: Annotated[
         list[str], Meta(description="amounts of memory that are not what the state file says")
     ]

@@ -44,6 +44,8 @@ class Shown(NamedTuple):
     lost: tuple[LostPod, ...]
     running: int
     assumed: tuple[str, ...]
+    chance: bool = False
+    """Go's map order decides whether it starts."""
 
 
 def of_node(facts: Facts, problems: Iterable[Problem] = ()) -> Shown:
@@ -72,7 +74,7 @@ def shown(of: Outlook, policy: str, problems: Iterable[Problem] = ()) -> Shown:
     )
     differences = tuple(map(_difference, found.differences))
     state, headline = _answer(found, len(of.running))
-    return Shown(state, headline, found.refusal, differences, lost, len(of.running), assumed)
+    return Shown(state, headline, found.refusal, differences, lost, len(of.running), assumed, found.chance)
 
 
 READERS = {"cpu": "cpu-state", "memory": "memory-state"}

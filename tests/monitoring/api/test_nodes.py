@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from numacore.kubelet.restart import Survival
+from numacore.whatif import surviving
+from numacore.whatif.surviving import Outlook
 from tests.monitoring.api.conftest import Get
 from tests.monitoring.api.inventory import CONTAINERS, GIB, SECRET, Lab
 
@@ -139,6 +142,18 @@ def test_it_shows_the_kubelet_with_the_origin_of_each_setting(get: Get, lab: Lab
     assert found["contradictions"][0]["remedy"]
     assert found["restart"]["outcome"] == "refuses"
     assert "differs from state checkpoint policy" in found["restart"]["message"]
+    assert found["restart"]["by_chance"] is False
+
+
+def test_a_start_that_chance_decides_is_said_to_be_one(
+    get: Get, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `numacore` tells of overlapping groups of NUMA nodes, without a node that has them."""
+    told = Outlook(survival=Survival("the expected machine state is different", chance=True))
+    monkeypatch.setattr(surviving, "outlook", lambda facts: told)
+    found = get("nodes/worker-1/kubelet/")["restart"]
+    assert (found["outcome"], found["by_chance"]) == ("refuses", True)
+    assert "it would be chance whether it starts" in found["text"]
 
 
 def test_a_kubelet_that_nobody_heard_of_is_null(get: Get, lab: Lab) -> None:
