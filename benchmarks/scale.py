@@ -34,12 +34,21 @@ IN_CLUSTER = (
     "monitoring/?topology_policy=none&sort=-worst_cost",
     "containers/",
     "containers/?crossing=true",
+    "containers/?sort=name",
+    "containers/?sort=-locality",
+    "containers/?sort=node",
+    "containers/?kind=exclusive&sort=kind",
+    "containers/?q=web",
+    "containers/?q=nothing-is-called-so",
+    "containers/?page=20000",
+    "containers/?page=15000&sort=-locality",
+    *("pods/", "failures/", "failures/starting/", "connection/", "planner/"),
 )
 OF_NODE = ("topology", "distances", "containers", "history", "kubelet", "events", "document")
 PAGES = (
     *(f"/c/bench/{path}" for path in IN_CLUSTER),
     *(f"/c/bench/nodes/{NODE}/?tab={tab}" for tab in OF_NODE),
-    *("/clusters/", "/search/?q=node-004", "/search/?q=web", "/audit/"),
+    *("/clusters/", "/search/?q=node-004", "/search/?q=web", "/search/?q=nothing-is-called-so", "/audit/"),
     *(
         "/api/v1/nodes/",
         "/api/v1/clusters/bench/containers/?crossing=true",

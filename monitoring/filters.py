@@ -20,6 +20,7 @@ from django_filters.fields import IsoDateTimeField
 from monitoring import selectors
 from monitoring.figures import placing
 from monitoring.models import ClusterEvent, Container, Endpoint, Failure, Node, NodeEvent, Pod
+from monitoring.selectors.searching import CONTAINER_NAMES, POD_NAMES, container_id
 
 MOST_VALUES = 100
 """Values of one parameter."""
@@ -247,8 +248,7 @@ class ContainerFilter(df.FilterSet):
         fields: list[str] = []
 
     def search(self, found: QuerySet[Container], _name: str, value: str) -> QuerySet[Container]:
-        named = Q(name__icontains=value) | Q(pod__icontains=value) | Q(namespace__icontains=value)
-        return found.filter(named | Q(container_id__istartswith=value) | Q(pod_uid__iexact=value))
+        return found.alias(names=CONTAINER_NAMES).filter(Q(names__icontains=value) | container_id(value))
 
 
 class EndpointFilter(df.FilterSet):
@@ -339,12 +339,13 @@ class PodFilter(df.FilterSet):
         fields: list[str] = []
 
     def search(self, found: QuerySet[Pod], _name: str, value: str) -> QuerySet[Pod]:
-        return found.filter(Q(name__icontains=value) | Q(owner_name__icontains=value) | _has_uid(value))
+        return found.alias(names=POD_NAMES).filter(Q(names__icontains=value) | _has_uid(value))
 
 
 def _has_uid(value: str) -> Q:
     """A pod's uid, or that by which its kubelet knows it."""
-    return Q(uid__iexact=value) | Q(kubelet_uid__iexact=value)
+    either = (value, value.lower())  # Kubernetes writes them in small letters
+    return Q(uid__in=either) | Q(kubelet_uid__in=either)
 
 
 class ClusterEventFilter(df.FilterSet):

@@ -31,7 +31,7 @@ class Rows(TableQuerysetData):
     """Rows of a long list, of which a page is read and never the whole."""
 
     def __getitem__(self, part: slice) -> QuerySet[Any]:
-        return selectors.stretch(self.data, part.start, part.stop)
+        return selectors.stretch(self.data, part.start, part.stop, len(self))
 
 
 class NodeTable(tables.Table):

@@ -8,6 +8,7 @@ from django.db import connection
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from monitoring.models import Cluster, Container, Node, NodeEvent, Pod
+from monitoring.selectors import searching
 
 SHORTEST = 2
 """Characters that a search needs."""
@@ -111,8 +112,12 @@ def _nodes(text: str, limit: int) -> list[Hit]:
 
 
 def _containers(text: str, limit: int) -> list[Hit]:
-    wanted = Q(name__icontains=text) | Q(pod__icontains=text) | Q(container_id__istartswith=text)
-    found = containers().filter(wanted | Q(namespace__iexact=text) | Q(pod_uid__iexact=text))[:limit]
+    named = Q(name__icontains=text) | Q(pod__icontains=text) | Q(namespace__iexact=text)
+    indexed = Q(names__icontains=text)  # true wherever the line above is, and looked up in one index
+    wanted = containers().alias(names=searching.CONTAINER_NAMES)
+    wanted = wanted.filter(indexed & named | searching.container_id(text))
+    # Whichever are met first: to put them in order, all finds would have to be read.
+    found = sorted(wanted.order_by()[:limit], key=str)
     return [
         Hit(
             "container",

@@ -30,6 +30,15 @@ def field_of(model: type[Model], column: str) -> Field[Any, Any]:
     return field
 
 
-def stretch(ordered: QuerySet[M], start: int | None, stop: int | None) -> QuerySet[M]:
-    """Some rows of an ordered list. Their keys are found first: sorting whole rows takes several times as long."""
-    return ordered.filter(pk__in=ordered.values("pk")[start:stop])
+def stretch(
+    ordered: QuerySet[M], start: int | None, stop: int | None, total: int | None = None
+) -> QuerySet[M]:
+    """Some rows of an ordered list. Their keys are found first: sorting whole rows takes several times as long.
+
+    Where the list is known to have `total` rows, those of its second half are looked for from its end: what lies before them is
+    passed over one by one.
+    """
+    keys = ordered.values("pk")
+    if total is not None and start is not None and stop is not None and start > total // 2:
+        keys, start, stop = keys.reverse(), total - min(stop, total), total - start
+    return ordered.filter(pk__in=keys[start:stop])

@@ -12,7 +12,7 @@ from django.db.models import Count, F, Q, Sum
 
 from monitoring import hot
 from monitoring.models import Cluster, Container, Endpoint, Node
-from monitoring.selectors import attention, configuration, failures, inventory, kubernetes
+from monitoring.selectors import attention, configuration, failures, inventory, kubernetes, ordering
 from monitoring.selectors.attention import Attention
 
 WORST = 10
@@ -124,7 +124,8 @@ def _worst(cluster: Cluster) -> list[Container]:
 
     Somebody may ask for another place for a pod; a node's own services are where they are, on each node again.
     """
-    paying = inventory.containers(cluster).filter(cost__gt=1).order_by("-cost")
+    order = ordering.order(Container, "cost", descending=True)
+    paying = inventory.containers(cluster).filter(cost__gt=1).order_by(*order)
     return list(paying.filter(kubernetes=True)[:WORST]) or list(paying[:WORST])
 
 

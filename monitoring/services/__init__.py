@@ -9,6 +9,7 @@ from monitoring.services.endpoints import Trial, try_endpoint
 from monitoring.services.housekeeping import compact_history, forget
 from monitoring.services.recording import Observation, record
 from monitoring.services.sealing import Resealed, reseal
+from monitoring.services.texts import index_texts
 
 __all__ = [
     "EndpointSpec",
@@ -22,6 +23,7 @@ __all__ = [
     "ensure_connection",
     "ensure_settings",
     "forget",
+    "index_texts",
     "record",
     "reseal",
     "shift_wanted",

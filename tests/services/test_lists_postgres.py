@@ -1,13 +1,17 @@
-"""Lists of containers on PostgreSQL: the orders that have an index are walked and not sorted, however many rows there are."""
+"""Lists on PostgreSQL: orders that have an index are walked and not sorted, and texts are looked up, however many rows there are."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from django.core.management import call_command
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from monitoring import selectors, tables
-from monitoring.models import Cluster, Container
+from monitoring import filters, selectors, services, tables
+from monitoring.models import Cluster, Container, Pod
 from tests.monitoring.api import inventory
 from tests.monitoring.api.inventory import Lab
 
@@ -25,11 +29,27 @@ def plan(cluster: Cluster, sort: str) -> str:
     """How the server finds the keys of a first page, if it sorts only where no index has the order."""
     table = tables.ContainerTable(tables.Rows(selectors.containers(cluster)), order_by=sort)
     keys = table.data.data.values("pk")[:10]
+    return explained(
+        str(keys.query), "seqscan", "bitmapscan", "sort", "incremental_sort", "hashjoin", "mergejoin"
+    )
+
+
+def explained(query: str, *without: str) -> str:
+    """The plan of a query of a server that does without some ways of reading if it can."""
     with connection.cursor() as cursor:
-        for way in ("seqscan", "bitmapscan", "sort", "incremental_sort", "hashjoin", "mergejoin"):
+        for way in without:
             cursor.execute(f"SET enable_{way} = off")
-        cursor.execute("EXPLAIN " + str(keys.query))
-        return "\n".join(line for (line,) in cursor.fetchall())
+        cursor.execute("EXPLAIN " + query)
+        found = "\n".join(line for (line,) in cursor.fetchall())
+        cursor.execute("RESET ALL")
+    return found
+
+
+def asked(question: Callable[[], object], words: str) -> str:
+    """The first query of a question that has these words in it."""
+    with CaptureQueriesContext(connection) as caught:
+        question()
+    return next(each["sql"] for each in caught if words in each["sql"])
 
 
 @pytest.mark.usefixtures("on_postgres")
@@ -62,3 +82,64 @@ def test_namespaces_are_those_of_the_clusters_current_nodes() -> None:
     assert found == sorted(found)
     assert {"zoo", "ant"} <= set(found)
     assert not {"bee", "cat", ""} & set(found)
+
+
+@pytest.mark.usefixtures("on_postgres")
+def test_the_worst_containers_of_an_overview_are_walked_to() -> None:
+    lab = Lab(timezone.now())
+    query = asked(lambda: selectors.overview(lab.cluster, timezone.now()), '"cost" > ')
+    found = explained(query, "seqscan", "bitmapscan", "sort", "incremental_sort", "hashjoin", "mergejoin")
+    assert "container_by_cost" in found, found
+    assert "Sort Key" not in found, found
+
+
+@pytest.mark.usefixtures("on_postgres")
+def test_texts_and_beginnings_of_ids_are_looked_up_in_indexes() -> None:
+    lab = Lab(timezone.now())
+    row = inventory.container(lab.node, 7, timezone.now(), pod="Ada-1", pod_uid="ab12")
+    pod = Pod.objects.create(cluster=lab.cluster, uid="u-1", namespace="ml", name="x-1", owner_name="trainer")
+    call_command("bootstrap", verbosity=0)
+    # Whole tables: beside a join of so few rows no index is worth anything.
+    by_text = {"container_by_text": "ADA", "container_by_beginning": "ContainerD://0007", "pod_uid": "AB12"}
+    for index, text in by_text.items():
+        found = filters.ContainerFilter({"q": text}, Container.objects.order_by()).qs
+        plan = explained(asked(found.count, "COUNT"), "seqscan")
+        assert f"Bitmap Index Scan on {index}" in plan.replace("monitoring_container_", ""), plan
+        assert list(found) == [row]
+        assert list(filters.ContainerFilter({"q": text}, selectors.containers(lab.cluster)).qs) == [row]
+        assert [hit.container_id for hit in selectors.search(text)] == [row.container_id]
+    pods = filters.PodFilter({"q": "TRAIN"}, Pod.objects.order_by()).qs
+    assert "Bitmap Index Scan on pod_by_text" in explained(asked(pods.count, "COUNT"), "seqscan")
+    assert list(pods) == [pod]
+
+
+@pytest.mark.usefixtures("on_postgres")
+def test_who_may_not_add_the_extension_is_told_and_finds_texts_all_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lab = Lab(timezone.now())
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE ROLE plain")
+        cursor.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO plain")
+        cursor.execute("GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO plain")
+        cursor.execute("GRANT CREATE ON SCHEMA public TO plain")
+        cursor.execute("ALTER TABLE monitoring_container OWNER TO plain")
+        cursor.execute("ALTER TABLE monitoring_pod OWNER TO plain")
+        cursor.execute("SET ROLE plain")
+    try:
+        call_command("bootstrap")
+        told = capsys.readouterr().err
+        assert "permission denied to create extension" in told
+        assert "CREATE EXTENSION pg_trgm" in told
+        assert [hit.container_id for hit in selectors.search("web-0")] == [lab_web(lab)]
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET ROLE")
+            cursor.execute("REASSIGN OWNED BY plain TO CURRENT_USER")
+            cursor.execute("DROP OWNED BY plain")
+            cursor.execute("DROP ROLE plain")
+    assert services.index_texts() == ""  # once it may
+
+
+def lab_web(lab: Lab) -> str:
+    return Container.objects.get(node=lab.node, pod="web-0").container_id

@@ -3,10 +3,12 @@
 import csv
 import json
 import re
+from urllib.parse import unquote
 
 import pytest
 from django.test import Client
 
+from monitoring import selectors
 from monitoring.models import Cluster, Container, Endpoint, Node
 from tests.monitoring.pages.conftest import POSTGRES
 
@@ -116,6 +118,23 @@ def test_it_pages_through_ten_thousand_rows(east: Cluster, as_viewer: Client) ->
     assert "9901 to 10000 of 10,000" in page
     assert page.count("<tr>") == 101
     assert "many-009999" in page
+
+
+@pytest.mark.parametrize("sort", ["name", "-name", "cost", "-cost", "-locality"])
+def test_its_pages_are_its_order_in_pieces_from_either_end(
+    sort: str, east: Cluster, as_viewer: Client
+) -> None:
+    many(east, 43)
+    Container.objects.filter(container_id__endswith="7").update(cost=None)
+    rows = selectors.containers(east)
+    column = {"name": "pod"}.get(sort.removeprefix("-"), sort.removeprefix("-"))
+    ordered = rows.order_by(*selectors.order(Container, column, descending=sort.startswith("-")))
+    wanted = [row.container_id for row in ordered]
+    found: list[str] = []
+    for page in range(1, 2 + len(wanted) // 10):
+        answer = text(as_viewer, CONTAINERS, sort=sort, page=str(page))
+        found += re.findall(r"container=([^\"&]+)\"", answer.split("<tbody>")[1])
+    assert [unquote(each) for each in found] == wanted
 
 
 def test_it_offers_ten_twenty_fifty_and_a_hundred_rows(east: Cluster, as_viewer: Client) -> None:
