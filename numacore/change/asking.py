@@ -7,6 +7,7 @@ Rules: kubelet 1.37, cm/cpumanager, cm/memorymanager and cm/topologymanager as `
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -58,9 +59,15 @@ def asked(wish: Wish, before: Mapping[str, Any], machine: Machine, minor: int) -
 
 
 def tried(fields: Mapping[str, Any], machine: Machine | None, minor: int) -> Checked:
-    """What a kubelet would say to these fields, all of them in its file."""
-    value = {"apiVersion": API_VERSION, "kind": KIND, **fields}
-    return checks.check(Sources(minor=minor, file=File("", Document("{}", value))), machine)
+    """What a kubelet would say to these fields, all of them in its file. Remembered: in a pool most nodes are alike."""
+    return _tried(msgspec.json.encode(dict(fields), order="sorted"), msgspec.json.encode(machine), minor)
+
+
+@lru_cache(maxsize=512)
+def _tried(fields: bytes, machine: bytes, minor: int) -> Checked:
+    value = {"apiVersion": API_VERSION, "kind": KIND, **msgspec.json.decode(fields)}
+    sources = Sources(minor=minor, file=File("", Document("{}", value)))
+    return checks.check(sources, msgspec.json.decode(machine, type=Machine | None))
 
 
 def applied(before: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:

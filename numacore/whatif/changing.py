@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import unified_diff
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -25,7 +26,7 @@ from numacore.diagnosis import Reason
 from numacore.facts import Facts
 from numacore.kubelet import cpu_manager, machine, restart
 from numacore.kubelet.checks import documents
-from numacore.kubelet.checks.assembly import File, Sources, assemble
+from numacore.kubelet.checks.assembly import Document, File, Sources, assemble
 from numacore.kubelet.checks.check import Checked
 from numacore.kubelet.checks.findings import Finding
 from numacore.kubelet.errors import EndError, UnsupportedError
@@ -135,8 +136,8 @@ class _Preview:
         """What an order asks for, and the file's new text."""
         if not route.drop_in:
             assert standing is not None, "a route leads to a file that was read"
-            return asked.keys, editing.edit(standing, asked.keys)
-        own = documents.read(standing).value if standing else None
+            return asked.keys, _edited(standing, msgspec.json.encode(asked.keys))
+        own = _read(standing).value if standing else None
         own = {name: own[name] for name in own if name in order.ALLOWED} if isinstance(own, dict) else {}
         if not asked.keys:
             return own, standing or ""
@@ -226,6 +227,17 @@ class _Preview:
         return tuple(finding for finding in after.findings if finding not in before)
 
 
+@lru_cache(maxsize=512)
+def _read(text: str) -> Document:
+    """In a pool most nodes have the same files."""
+    return documents.read(text)
+
+
+@lru_cache(maxsize=512)
+def _edited(text: str, keys: bytes) -> str:
+    return editing.edit(text, msgspec.json.decode(keys))
+
+
 def _in_force(told: Kubelet, minor: int) -> dict[str, Any]:
     """The fields that the kubelet was started with or will be: put together from the texts, else as the exporter read them."""
     files = told.files or ()
@@ -242,7 +254,7 @@ def _with_flags(fields: Mapping[str, Any], told: Kubelet) -> dict[str, Any]:
 
 
 def _sources(files: Iterable[KubeletFile], told: Kubelet, minor: int) -> Sources:
-    read = [(each, File(each.path.rpartition("/")[2], documents.read(each.text or ""))) for each in files]
+    read = [(each, File(each.path.rpartition("/")[2], _read(each.text or ""))) for each in files]
     main = next((file for each, file in read if each.kind == "file"), None)
     drop_ins = tuple(file for each, file in read if each.kind == "drop-in")
     return Sources(minor=minor, file=main, drop_ins=drop_ins if told.drop_in_dir else None)

@@ -15,7 +15,6 @@ from tests.monitoring.pages.test_sentences import codes
 from tests.servers import ROOT
 
 SOURCES = (*sorted(file.name for file in (ROOT / "numacore/change").glob("*.py")),)
-FROM_CALLS = ("Reason", "self._refuse", "_refuse", "SpreadError")
 
 
 def given() -> set[str]:
