@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from policies.views import audit, cleanup, policies
+from policies.views import audit, cleanup, policies, preview
 
 urlpatterns = [
     path("audit/", audit.AuditList.as_view(), name="audit"),
@@ -16,11 +16,22 @@ urlpatterns = [
         {"level": "cluster"},
         name="policy_cluster",
     ),
+    path(
+        "c/<slug:cluster>/policies/cluster/preview/",
+        preview.PreviewPage.as_view(),
+        {"level": "cluster"},
+        name="preview_cluster",
+    ),
     path("c/<slug:cluster>/policies/pools/", policies.EditPool.as_view(), name="policy_pool_new"),
     path("c/<slug:cluster>/policies/pools/<slug:name>/", policies.EditPool.as_view(), name="policy_pool"),
     re_path(
         r"^c/(?P<cluster>[-\w]+)/policies/(?P<level>pool|node)/(?P<name>[^/]+)/$",
         policies.EditPolicy.as_view(),
         name="policy",
+    ),
+    re_path(
+        r"^c/(?P<cluster>[-\w]+)/policies/(?P<level>pool|node)/(?P<name>[^/]+)/preview/$",
+        preview.PreviewPage.as_view(),
+        name="preview",
     ),
 ]

@@ -3,6 +3,7 @@
 from policies.selectors.audit import Filter, actions, entries
 from policies.selectors.cleanups import MOST_OWNERS, cleanup_counts, cleanup_owners, cleanups
 from policies.selectors.precedence import Applied, Overlap, applying, members, overlaps
+from policies.selectors.previewing import Previewed, preview, reached
 from policies.selectors.standing import (
     Difference,
     Standing,
@@ -21,6 +22,7 @@ __all__ = [
     "Difference",
     "Filter",
     "Overlap",
+    "Previewed",
     "Standing",
     "TargetRow",
     "actions",
@@ -35,6 +37,8 @@ __all__ = [
     "members",
     "overlaps",
     "policy_of",
+    "preview",
+    "reached",
     "standing",
     "targets",
 ]

@@ -60,13 +60,16 @@ def overlaps(members: Mapping[str, set[str]]) -> list[Overlap]:
     ]
 
 
-def applying(cluster: Cluster) -> list[Applied]:
-    """What counts for every current node, in the order of their names: a constant number of queries."""
+def applying(cluster: Cluster, as_if_on: Policy | None = None) -> list[Applied]:
+    """What counts for every current node, in the order of their names: a constant number of queries.
+
+    `as_if_on`: a policy that is imagined to be switched on.
+    """
     pools = list(Pool.objects.filter(cluster=cluster))
     inside = members(cluster, pools)
     frozen = {name for each in overlaps(inside) for name in each.pools}
     on = Policy.objects.filter(cluster=cluster, on=True).select_related("pool")
-    policies = {(each.level, each.target): each for each in on}
+    policies = {(each.level, each.target): each for each in (*on, *filter(None, (as_if_on,)))}
     pools_of: dict[str, list[str]] = {}
     for pool in sorted(inside):
         for node in inside[pool]:

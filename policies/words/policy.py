@@ -7,7 +7,12 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from monitoring.figures import survival
+from monitoring.figures.headlines import Headline, Level
+from monitoring.figures.survival import Shown
 from numacore.change.wish import Fault
+from numacore.kubelet.restart import Survival
+from numacore.whatif.surviving import Outlook
 
 MOST_NAMED = 10
 
@@ -68,6 +73,15 @@ STATES = {
     "unknown": _("unknown"),
     "agrees": _("as wanted"),
     "nothing": _("nothing wanted"),
+}
+
+OUTCOMES = {
+    "crashes": _("the kubelet would crash"),
+    "refused": _("cannot be done here"),
+    "loses": _("pods would not come back"),
+    "changes": _("would change"),
+    "nothing": _("as wanted already"),
+    "unknown": _("cannot be told"),
 }
 
 OBSTACLES: dict[str, tuple[Promise, Promise]] = {
@@ -160,3 +174,21 @@ def no_target(level: str, name: str) -> str:
     if level == "pool":
         return gettext("There is no pool %(name)s in this cluster.") % {"name": name}
     return gettext("There is no node %(name)s in this cluster.") % {"name": name}
+
+
+RESTART: dict[str, tuple[Level, Promise]] = {
+    "survives": ("ok", _("Its kubelet would start with this, and every pod that runs would stay.")),
+    "loses": (
+        "warning",
+        _("Its kubelet would start with this and not take on these pods again, unless they are moved away before:"),
+    ),
+    "refuses": ("danger", _("Its kubelet would not start with this.")),
+    "crashes": ("danger", _("Its kubelet would start with this and crash on a pod that runs now, again at each attempt.")),
+}  # fmt: skip
+
+
+def restart(of: Survival, names: dict[str, str], policy: str) -> Shown:
+    """What the restart with a change would bring. `names`: of pods by uid; `policy`: the topology manager's by then."""
+    shown = survival.shown(Outlook(survival=of, running=names), policy)
+    level, text = RESTART[shown.state]
+    return shown._replace(headline=Headline(level, str(text), ""))
