@@ -1,7 +1,5 @@
 // Entry of every page: the design system's behaviour and our own modules.
 
-import "@tabler/core/dist/js/tabler.esm.js";
-
 import * as choice from "./choice.js";
 import * as documents from "./document.js";
 import * as fleet from "./fleet.js";
@@ -14,4 +12,15 @@ import * as planner from "./planner.js";
 import * as refresh from "./refresh.js";
 import * as shades from "./shades.js";
 
-for (const part of [pace, choice, keys, lists, refresh, shades, node, fleet, history, documents, planner]) part.start();
+const LONGEST = 1000; // milliseconds
+
+pace.start();
+const charts = history.start();
+for (const part of [choice, keys, lists, refresh, shades, node, fleet, documents, planner]) part.start();
+
+// Menus of the design system wait until charts, which people came for, are on the screen, but not for a server that is slow.
+if (charts) {
+  await Promise.race([charts, new Promise((over) => setTimeout(over, LONGEST))]);
+  await new Promise((over) => requestAnimationFrame(() => setTimeout(over)));
+}
+await import("@tabler/core/dist/js/tabler.esm.js");

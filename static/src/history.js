@@ -5,22 +5,27 @@ import * as pace from "./pace.js";
 
 const AGAIN = 10000; // milliseconds
 
-function themed(figure) {
+/** What the theme says of charts. Asking makes the browser style the page, so it is asked once for all of them. */
+function theme() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(`--nw-${name}`).trim();
-  const axis = { gridcolor: read("line"), linecolor: read("line"), zerolinecolor: read("line") };
-  const { layout } = figure;
+  const [line, ink, surface] = ["line", "ink", "surface"].map(read);
+  const { fontFamily } = getComputedStyle(document.body);
   return {
-    ...layout,
-    paper_bgcolor: "rgba(0,0,0,0)",
-    plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: read("ink") },
-    hoverlabel: { bgcolor: read("surface"), bordercolor: read("line"), font: { color: read("ink") } },
-    xaxis: { ...layout.xaxis, ...axis },
-    yaxis: { ...layout.yaxis, ...axis },
-    height: 240,
-    uirevision: "kept",
+    axis: { gridcolor: line, linecolor: line, zerolinecolor: line },
+    layout: {
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: fontFamily, size: 12, color: ink },
+      hoverlabel: { bgcolor: surface, bordercolor: line, font: { color: ink } },
+      height: 240,
+      uirevision: "kept",
+    },
   };
+}
+
+function themed({ layout }, { axis, layout: common }) {
+  return { ...layout, ...common, xaxis: { ...layout.xaxis, ...axis }, yaxis: { ...layout.yaxis, ...axis } };
 }
 
 class History {
@@ -29,7 +34,8 @@ class History {
     this.figures = {};
     this.repaint = perFrame(() => this.paint());
     new MutationObserver(this.repaint).observe(document.documentElement, { attributeFilter: ["data-bs-theme"] });
-    this.load();
+    /** Over when the first charts are there, or cannot be. */
+    this.begun = this.load();
     if ("over" in host.dataset) return; // the past does not change
     setInterval(() => { if (pace.following()) this.load(); }, AGAIN);
     pace.watch(() => this.load());
@@ -44,7 +50,7 @@ class History {
     } catch {
       return; // the server is away; the live indicator says so
     }
-    this.repaint();
+    this.paint();
   }
 
   /** What early.js asked for, the first time. */
@@ -56,21 +62,24 @@ class History {
 
   paint() {
     if (!this.answer) return;
+    const colours = theme();
     for (const place of this.host.querySelectorAll("[data-metric]")) {
       const found = this.answer.charts[place.dataset.metric];
       place.querySelector("[data-note]").textContent = found?.note ?? "";
       const plot = place.querySelector("[data-plot]");
-      if (found?.figure) this.plot(plot, found.figure);
+      if (found?.figure) this.plot(plot, found.figure, colours);
       else plot.replaceChildren(html("p", { class: "text-secondary p-3 mb-0" }, found?.empty ?? ""));
     }
   }
 
-  plot(place, figure) {
+  plot(place, figure, colours) {
     const config = { responsive: true, displaylogo: false, locale: document.documentElement.lang.startsWith("zh") ? "zh-CN" : "en", toImageButtonOptions: { format: "svg" }, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
-    window.Plotly.react(place, figure.data, themed(figure), config);
+    window.Plotly.react(place, figure.data, themed(figure, colours), config);
   }
 }
 
+/** A promise that is over when the charts of the page are drawn or cannot be; null = it has none. */
 export function start() {
-  document.querySelectorAll("[data-history]").forEach((host) => new History(host));
+  const hosts = [...document.querySelectorAll("[data-history]")];
+  return hosts.length > 0 ? Promise.all(hosts.map((host) => new History(host).begun)) : null;
 }
