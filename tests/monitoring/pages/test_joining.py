@@ -81,7 +81,7 @@ def test_owners_find_their_containers(blind: Node, as_viewer: Client) -> None:
 def test_the_nodes_page_and_its_drawing_name_them_too(blind: Node, as_viewer: Client) -> None:
     said = text(as_viewer, f"{NODE}?tab=containers")
     assert re.search(
-        r"ml-serve / ranker-5f7c / \S+ .{0,80}Deployment owner-of-ranker-5f7c · named by Kubernetes ", said
+        r"ml-serve / ranker-5f7c / \S+ .{0,80}named by Kubernetes Deployment owner-of-ranker-5f7c ", said
     )
     drawn = {each["id"]: each["title"] for each in as_viewer.get(f"{NODE}drawing.json").json()["containers"]}
     assert drawn[RANKER].startswith("ml-serve / ranker-5f7c / ")
