@@ -108,7 +108,7 @@ def check_room(order: Order, host: Host, prospect: Prospect) -> None:
     for name in prospect.state:
         copies += os.stat(host.at(f"{order.root}/{name}")).st_size * 3
     for folder in (places.STATE, order.path.rpartition("/")[0], order.root, places.UNITS):
-        free = os.statvfs(host.at(folder))
+        free = os.statvfs(_existing(host.at(folder)))
         if free.f_bavail * free.f_frsize < copies + ROOM or (free.f_files and not free.f_favail):
             raise RefusedError(
                 "no-room",
@@ -118,6 +118,13 @@ def check_room(order: Order, host: Host, prospect: Prospect) -> None:
                 free=free.f_bavail * free.f_frsize,
                 needed=copies + ROOM,
             )
+
+
+def _existing(folder: str) -> str:
+    """The folder, or the one above that it will be made in."""
+    while not os.path.isdir(folder) and folder != "/":
+        folder = os.path.dirname(folder)
+    return folder
 
 
 async def check_kubelet(order: Order, unit: Unit) -> None:

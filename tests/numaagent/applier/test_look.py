@@ -32,6 +32,14 @@ async def test_it_shows_the_change_the_state_files_and_the_units(node: Node) -> 
         assert line in text.splitlines()
 
 
+async def test_it_needs_nothing_of_an_earlier_run(node: Node) -> None:
+    node.at("/var/lib/numaweb").rmdir()
+    status, text = await look(node)
+    assert status == 0
+    assert "verdict   would be carried out" in text.splitlines()
+    assert not node.at("/var/lib/numaweb").exists()
+
+
 async def test_it_says_why_not(node: Node) -> None:
     status, text = await look(node, node="other")
     assert (status, text[:41]) == (1, "refused: node: the order is for other, th")
