@@ -28,7 +28,7 @@ def test_the_kubelet_reads_what_was_wanted(minor: int) -> None:
         effective = line["answer"].get("effective")
         assert effective is not None, (case["ID"], line["answer"])
         for field, value in intended.items():
-            wanted = DEFAULTS.get(field) if value is None else value
+            wanted: Any = DEFAULTS.get(field) if value is None else value
             if field in ("systemReserved", "kubeReserved") and effective.get("reservedSystemCPUs"):
                 wanted, effective[field] = without_cpu(wanted), without_cpu(effective[field])
             assert effective.get(field) == wanted, (case["ID"], field)
