@@ -105,7 +105,7 @@ services:
 .PHONY: test test-all
 test: ## everything that a commit must pass
 test-all: ## that, and all tests on a real node
-test: PARTS = lint test-unit test-oracle test-cluster test-services test-browser test-node-short
+test: PARTS = lint test-unit test-oracle test-cluster test-services test-browser
 test-all: PARTS = lint test-unit test-oracle test-cluster test-services test-browser test-node
 test test-all: env assets messages services
 	@failed=
@@ -123,7 +123,7 @@ test-oracle: env ## the engine beside the kubelet's own managers, a Go program (
 	@$(BIN)/python -m pytest tests/oracle
 
 .PHONY: test-cluster
-test-cluster: env ## tests on a real Kubernetes control plane (Go programs, whose first build takes minutes)
+test-cluster: env services ## tests on a real Kubernetes control plane (Go programs, whose first build takes minutes)
 	@$(BIN)/python -m pytest tests/cluster
 
 .PHONY: test-node
@@ -131,7 +131,7 @@ test-node: env messages services ## tests on an emulated node with a real kubele
 	@$(BIN)/python -m pytest tests/node
 
 .PHONY: test-node-short
-test-node-short: env messages services ## of those one file, which `make test` runs
+test-node-short: env messages services ## of those one file: the exporter beside a real kubelet
 	@$(BIN)/python -m pytest tests/node/test_parts.py tests/node/test_exporter.py
 
 .PHONY: test-services
