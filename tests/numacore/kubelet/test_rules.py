@@ -123,6 +123,53 @@ def test_a_container_without_memory_in_such_a_pod_is_refused_by_1_36_alone(minor
     assert (verdict.admitted, verdict.message) == (not message, message)
 
 
+def whole_pod(*containers: Container, init: tuple[Container, ...] = ()) -> Verdict:
+    """Four CPUs for the pod, at scope `pod`."""
+    now = running("best-effort", "pod", feature_gates=WHOLE_PODS)
+    _, (verdict,) = admitted(now, pod("p", *containers, init=init, whole={"cpu": "4", "memory": "1Gi"}))
+    return verdict
+
+
+def test_init_containers_of_such_a_pod_may_use_all_of_it_and_sidecars_keep_theirs() -> None:
+    verdict = whole_pod(
+        container("own", "2"),
+        Container("rest"),
+        init=(Container("prepare"), container("side", "1", sidecar=True)),
+    )
+    assert {name: str(each.cpus) for name, each in verdict.placements.items()} == {
+        "prepare": "2-5",
+        "side": "2",
+        "own": "4-5",
+        "rest": "3",
+    }
+
+
+NOTHING_LEFT = "pod rejected, sum of exclusive container cpu requests equals pod budget, leaving no cpus for shared containers"
+
+
+@pytest.mark.parametrize(
+    ("containers", "init", "message"),
+    [
+        ((container("own", "4"),), (), ""),
+        ((container("own", "3"), Container("rest")), (), ""),
+        ((container("own", "4"), Container("rest")), (), NOTHING_LEFT),
+        ((container("own", "3"), Container("rest")), (container("side", "1", sidecar=True),), NOTHING_LEFT),
+        ((container("own", "4"),), (Container("side", sidecar=True),), NOTHING_LEFT),
+        ((container("own", "1"),), (container("side", "3", sidecar=True), Container("prepare")), ""),
+        (
+            (Container("rest"),),
+            (container("side", "4", sidecar=True), Container("prepare")),
+            "pod rejected, pod has shared init containers but no cpus available for them",
+        ),
+    ],
+)
+def test_who_shares_in_such_a_pod_needs_cpus_that_others_leave(
+    containers: tuple[Container, ...], init: tuple[Container, ...], message: str
+) -> None:
+    assert message in (told := whole_pod(*containers, init=init).message)
+    assert bool(message) == bool(told)
+
+
 def test_with_its_gate_the_containers_of_such_a_pod_share_the_pods_cpus() -> None:
     now = running("single-numa-node", "pod", feature_gates=WHOLE_PODS)
     asks = pod("p", container("own", "2"), Container("rest"), whole={"cpu": "4", "memory": "1Gi"})
