@@ -215,7 +215,8 @@ class Node:
     async def run(self, order: Order | bytes, *more: str, **how: Any) -> int:
         """Its exit status; below 0 = the signal that ended it."""
         process = self.start(order, *more, **how)
-        await asyncio.to_thread(process.join)
+        while process.is_alive():  # noqa: ASYNC110 - a thread for each would use up the loop's few
+            await asyncio.sleep(0.02)
         status = process.exitcode
         process.close()
         assert isinstance(status, int)

@@ -62,7 +62,8 @@ class Kubelet:
         async with self._turn:  # jobs of one unit come one after another
             if self._process is not None:
                 self._process.kill()
-                await asyncio.to_thread(self._process.join)
+                while self._process.is_alive():  # noqa: ASYNC110 - a thread for each would use up the loop's few
+                    await asyncio.sleep(0.01)
                 self._process.close()
                 self._process = None
 
