@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.goprograms import LackingError
+from tests.goprograms import LackingError, announce
 from tests.node import busybox, cache, debian, machine
 from tests.node.disk import Disk
 from tests.servers import ROOT
@@ -59,12 +59,12 @@ def empty_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_a_missing_emulator_is_named_with_its_package(empty_path: Path) -> None:
     disk = Disk(empty_path / "disk.raw", empty_path / "vmlinuz", empty_path / "initrd", empty_path / "key")
     with pytest.raises(LackingError, match=r"apt-get install qemu-system-x86"):
-        machine.booted(disk, str)
+        machine.booted(disk, announce)
 
 
 def test_a_missing_mmdebstrap_is_named_with_its_package(empty_path: Path) -> None:
     with pytest.raises(LackingError, match=r"apt-get install mmdebstrap"):
-        debian.tree("trixie", "minbase", ["systemd"], str)
+        debian.tree("trixie", "minbase", ["systemd"], announce)
 
 
 def test_a_busybox_that_needs_a_library_is_not_taken(empty_path: Path) -> None:
