@@ -334,9 +334,19 @@ def test_any_json_stays_as_its_writer_wrote_it(
     edited = edit(text, keys)
     intended = {name: value for name, value in (before | keys).items() if value is not REMOVE}
     assert json.loads(edited) == intended
-    wanted = {name: value for name, value in before.items() if name in intended} | intended
+    wanted = in_order(before, intended)
     as_written = json.dumps(wanted, indent=indent, ensure_ascii=False, separators=separators).replace(
         "\n", ending
     )
     assert edited == as_written
     assert edit(edited, keys) == edited
+
+
+def in_order(old: Any, new: Any) -> Any:
+    """The new value with its keys where the old one had them, what came on behind them."""
+    if same(old, new):
+        return old
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return new
+    kept = {name: in_order(old[name], new[name]) for name in old if name in new}
+    return kept | {name: value for name, value in new.items() if name not in old}
