@@ -48,7 +48,7 @@ PACE = Pace(
     relist=600.0,
 )
 WAITS = Waits(
-    beat=0.5, patience=10.0, greet=0.5, retry=0.3, pace=PACE, limits=Limits(connect=1.0, answer=4.0)
+    beat=0.5, patience=10.0, greet=0.5, retry=0.3, pace=PACE, limits=Limits(connect=1.0, answer=3.0)
 )
 PODS = "/api/v1/pods"
 LOOKS = 150
@@ -164,7 +164,6 @@ FAULTS = {
     "cut within an answer": Fault(lambda proxy: proxy.cut(300), errors.REACH, ends_tls=True, cuts=True),
     "half open": Fault(FaultProxy.stall, errors.NETWORK),
     "half open after TLS": Fault(FaultProxy.stall, errors.NETWORK, ends_tls=True),
-    "slow": Fault(lambda proxy: proxy.slow(delay=30), errors.NETWORK, ends_tls=True),
     "dripping": Fault(lambda proxy: proxy.slow(rate=100), errors.NETWORK, ends_tls=True),
     "429": Fault(
         lambda proxy: refuses_all(proxy, 429, "TooManyRequests", after=1), errors.PATIENCE, ends_tls=True
