@@ -50,8 +50,6 @@ class Pair:
             NUMAWEB_KUBECONFIG=str(kubeconfig),
         )
         self._database, self._folder = database, folder
-        stack.manage(self.surroundings, "migrate", "--verbosity=0")
-        stack.manage(self.surroundings, "shell", "-c", CONNECT)
         self.sql = psycopg.connect(database, autocommit=True)
         self.sql.execute(JOURNAL)
         for table in WRITTEN:
@@ -108,17 +106,32 @@ class Pair:
         return int(found)
 
 
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[stack.Part]:
+    """With a database `migrated` that knows the connection, to be copied."""
+    with stack.postgres() as part:
+        with psycopg.connect(part.url, autocommit=True) as sql:
+            sql.execute("CREATE DATABASE migrated")
+        settings = {"NUMAWEB_DATABASE_URL": part.database("migrated"), "NUMAWEB_SECRET_KEY": SECRET_KEY}
+        surroundings = stack.environment(**settings)
+        stack.manage(surroundings, "migrate", "--verbosity=0")
+        stack.manage(surroundings, "shell", "-c", CONNECT)
+        yield part
+
+
 @pytest.fixture
-def pair(plane: ControlPlane, tmp_path: Path) -> Iterator[Pair]:
+def pair(plane: ControlPlane, postgres: stack.Part, tmp_path: Path) -> Iterator[Pair]:
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(rights.kubeconfig(plane, "watcher"))
     plane.api.create(things.node("a"))
-    with stack.postgres() as database:
-        pair = Pair(database.url, tmp_path, kubeconfig)
-        try:
-            yield pair
-        finally:
-            pair.close()
+    with psycopg.connect(postgres.url, autocommit=True) as sql:
+        sql.execute("DROP DATABASE IF EXISTS watched WITH (FORCE)")
+        sql.execute("CREATE DATABASE watched TEMPLATE migrated")
+    pair = Pair(postgres.database("watched"), tmp_path, kubeconfig)
+    try:
+        yield pair
+    finally:
+        pair.close()
 
 
 @pytest.fixture
@@ -165,6 +178,7 @@ def test_a_process_that_was_thought_dead_writes_nothing_any_more(
     second(pair)
     assert first.process is not None
     first.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.5)  # what was on its way to the database arrived
     stopped = pair.last()
     plane.api.create(things.pod("one", namespace, node="a"))
     until(lambda: "one" in pair.pods(), "a pod that the second saw", TAKEOVER_SECONDS)
@@ -184,7 +198,7 @@ def test_a_process_that_was_stopped_within_a_transaction_holds_up_nobody(
     """What it locked there, the lease's row above all, PostgreSQL takes from it."""
     second(pair)
     stop_within_a_transaction(plane, namespace, pair, first)
-    stopped = pair.last()
+    stopped = pair.last()  # nothing is on its way any more
     plane.api.create(things.pod("later", namespace, node="a"))
     until(lambda: "later" in pair.pods(), "a pod that the second saw", TAKEOVER_SECONDS)
     assert first.process is not None
