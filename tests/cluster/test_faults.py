@@ -8,6 +8,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,7 +81,8 @@ async def make(plane: ControlPlane, *found: Object) -> None:
 
 
 async def remove(plane: ControlPlane, *found: Object) -> None:
-    await act(lambda: [plane.api.delete(plane.api.path(each)) for each in found])
+    for each in found:
+        await act(partial(plane.api.delete, plane.api.path(each)))
 
 
 def differences(plane: ControlPlane, slug: str) -> set[tuple[Any, ...]]:
