@@ -144,7 +144,7 @@ class EditPolicy(PolicyPage):
         return self.back()
 
     def again(self, form: WishForm) -> HttpResponse:
-        return self.render_to_response(self.get_context_data(form=form, cluster=self.slug), status=422)
+        return self.render_to_response(self.get_context_data(form=form, cluster=self.slug))
 
     def refused(self, form: WishForm, error: PolicyError) -> HttpResponse:
         """The form with what was filled in; who comes second sees the newest instead, for theirs is the older one."""
@@ -217,7 +217,7 @@ class EditPool(PolicyPage):
         return self.back()
 
     def again(self, form: PoolForm) -> HttpResponse:
-        return self.render_to_response(self.get_context_data(form=form, cluster=self.slug), status=422)
+        return self.render_to_response(self.get_context_data(form=form, cluster=self.slug))
 
     def refused(self, form: PoolForm, error: PolicyError) -> HttpResponse:
         if error.code == "changed":

@@ -1,0 +1,47 @@
+"""Puts a cluster with pools and policies into the database of a running site: `python -m tests.browser.wanted`."""
+
+from __future__ import annotations
+
+import django
+
+LABELS = {
+    "fast-0": {"tier": "gold", "zone": "a"},
+    "fast-1": {"tier": "gold", "zone": "b"},
+    "slow-0": {"tier": "iron", "zone": "a"},
+    "spare-0": {"tier": "spare"},
+}
+
+
+def main() -> None:
+    """Two pools that have come to meet, one that has not, a policy with two versions, and one of a node's own."""
+    django.setup()
+    # Only now may models be imported.
+    from django.utils import timezone  # noqa: PLC0415
+
+    from numacore.change.wish import Wish  # noqa: PLC0415
+    from policies.models import Pool  # noqa: PLC0415
+    from policies.services import policy  # noqa: PLC0415
+    from policies.services.policy import Target  # noqa: PLC0415
+    from policies.services.who import Who  # noqa: PLC0415
+    from tests.monitoring.pages import seeds  # noqa: PLC0415
+    from tests.policies.test_preview import told  # noqa: PLC0415
+
+    ada, now = Who("ada", "10.0.0.9"), timezone.now()
+    west = seeds.cluster("west", "West")
+    west.enabled = False  # nobody is to be asked about it
+    west.save()
+    for name, labels in LABELS.items():
+        seeds.unheard(west, name, labels=labels)
+    seeds.node(west, "server-0", told())
+    west.nodes.filter(name="fast-0").update(topology_policy="none", cpu_policy="none")
+    first, second = Wish(topology_policy="best-effort"), Wish(topology_policy="restricted", scope="pod")
+    policy.save(west, Target("cluster"), first, True, ada, now)
+    policy.save(west, Target("cluster"), second, True, ada, now, 1)
+    policy.save(west, Target("node", "fast-0"), Wish(topology_policy="none"), True, ada, now)
+    policy.save_pool(west, "spare", "tier=spare", ada, now)
+    for name, selector in (("gold", "tier=gold"), ("zone-a", "zone=a")):
+        Pool.objects.create(cluster=west, name=name, selector=selector, changed=now, changed_by="ada")
+
+
+if __name__ == "__main__":
+    main()
