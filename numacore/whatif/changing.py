@@ -97,11 +97,11 @@ def preview(facts: Facts, wish: Wish, info: NodeInfo) -> Change:
     if problem := candidate.unjudged(facts):
         return Change(refusals=(problem,), unchanged=outlook)
     assert told is not None
+    if not told.version:
+        return Change(refusals=(Reason("change-version-unknown"),), unchanged=outlook)
     minor, assumed = candidate.minor_of(told.version)
     if any(each.code != "version-documents" for each in assumed):
-        return Change(
-            refusals=(Reason("change-version", {"version": told.version or ""}),), unchanged=outlook
-        )
+        return Change(refusals=(Reason("change-version", {"version": told.version}),), unchanged=outlook)
     seen = machine.of_topology(facts.topology, facts.attributes)
     made = _Preview(facts, told, seen, minor, info)
     found = made.change(wish)

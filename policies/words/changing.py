@@ -130,6 +130,9 @@ CHANGE: dict[str, Form] = {
     "change-version": (
         _("The rules of this kubelet (%(version)s) are not known, so nothing is changed on it."), _("Bring numaweb or the node to a version that both know."),
     ),
+    "change-version-unknown": (
+        _("Nobody tells the version of this kubelet, so its rules are not known and nothing is changed on it."), _("Connect the cluster to Kubernetes, which tells it."),
+    ),
     "change-no-effect": (
         _("Written into %(file)s, %(field)s would not come into force: another file says otherwise."), _("Look at the node's other files and drop-ins."),
     ),

@@ -17,7 +17,7 @@ from tests.servers import ROOT
 PAGES = {
     "policies": "/c/west/policies/",
     "policy": "/c/west/policies/cluster/",
-    "preview": "/c/west/policies/cluster/preview/",
+    "preview": "/c/simulated/policies/cluster/preview/",
     "pool": "/c/west/policies/pools/gold/",
     "new-pool": "/c/west/policies/pools/",
 }
@@ -74,3 +74,9 @@ def test_a_contradiction_leads_to_its_field(visitor: Visitor, wanted: None) -> N
     alert.get_by_role("link", name="Reserved CPUs").click()
     assert page.evaluate("location.hash") == "#id_reserved_cpus"
     expect(page.locator("input[name=reserved_cpus]")).to_have_value("0-")
+
+
+def test_a_node_whose_kubelet_nobody_knows_is_left_alone(visitor: Visitor, wanted: None) -> None:
+    page = visitor.open(PAGES["preview"])
+    cards = page.locator("section.card").filter(has_text="Nobody tells the version of this kubelet")
+    expect(cards).to_have_count(8)

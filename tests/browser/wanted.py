@@ -18,13 +18,13 @@ def main() -> None:
     # Only now may models be imported.
     from django.utils import timezone  # noqa: PLC0415
 
+    from monitoring.models import Cluster  # noqa: PLC0415
     from numacore.change.wish import Wish  # noqa: PLC0415
     from policies.models import Pool  # noqa: PLC0415
     from policies.services import policy  # noqa: PLC0415
     from policies.services.policy import Target  # noqa: PLC0415
     from policies.services.who import Who  # noqa: PLC0415
     from tests.monitoring.pages import seeds  # noqa: PLC0415
-    from tests.policies.test_preview import told  # noqa: PLC0415
 
     ada, now = Who("ada", "10.0.0.9"), timezone.now()
     west = seeds.cluster("west", "West")
@@ -32,10 +32,12 @@ def main() -> None:
     west.save()
     for name, labels in LABELS.items():
         seeds.unheard(west, name, labels=labels)
-    seeds.node(west, "server-0", told())
     west.nodes.filter(name="fast-0").update(topology_policy="none", cpu_policy="none")
     first, second = Wish(topology_policy="best-effort"), Wish(topology_policy="restricted", scope="pod")
     policy.save(west, Target("cluster"), first, True, ada, now)
+    # Of these nodes an exporter tells everything but the version of their kubelets.
+    simulated = Wish(topology_policy="single-numa-node", prefer_closest=True)
+    policy.save(Cluster.objects.get(slug="simulated"), Target("cluster"), simulated, True, ada, now)
     policy.save(west, Target("cluster"), second, True, ada, now, 1)
     policy.save(west, Target("node", "fast-0"), Wish(topology_policy="none"), True, ada, now)
     policy.save_pool(west, "spare", "tier=spare", ada, now)

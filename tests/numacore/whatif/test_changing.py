@@ -170,7 +170,7 @@ def test_an_option_of_the_main_file_is_taken_away_by_the_drop_in() -> None:
     [
         (nodes.facts(Kubelet()), "kubelet-unknown"),
         (node(version="v1.99.0"), "change-version"),
-        (node(version=None), "change-version"),
+        (node(version=None), "change-version-unknown"),
         (node(files=None), "route-not-told"),
         (node(file(TEXT + "topologyManagerPolicy: none\n")), "edit-duplicates"),
         (node(file(TEXT + "---\na: 1\n")), "edit-several-documents"),
