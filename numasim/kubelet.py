@@ -47,7 +47,7 @@ def write_config(tree: Tree, settings: Settings) -> None:
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
         }
-        tree.put(f"{DROP_INS}/90-numa.conf", _yaml(head | settings.drop_in))
+        tree.put(f"{DROP_INS}/50-site.conf", _yaml(head | settings.drop_in))
     flags = "--container-runtime-endpoint=unix:///run/containerd/containerd.sock"
     tree.put(f"{STATE}/kubeadm-flags.env", f'KUBELET_KUBEADM_ARGS="{flags}"\n')
 

@@ -16,6 +16,8 @@ from numacore.kubelet.checks.assembly import API_VERSION, KIND, Document
 
 REMOVE: Final = None
 """As the value of a field: it goes. In a drop-in it is written as null, which takes away what the file before sets."""
+OWNER = "# Written by numaweb, which owns this file: change the policy there, not here."
+"""The first line of a drop-in that is ours; one without it is somebody else's, whatever its name."""
 Fault = Literal[
     "too-large", "syntax", "empty", "not-a-mapping", "several-documents", "duplicates", "alias", "form"
 ]
@@ -54,7 +56,7 @@ def edit(text: str, keys: Mapping[str, Any]) -> str:
 def drop_in(keys: Mapping[str, Any]) -> str:
     """The text of a drop-in that is ours alone. REMOVE at any depth is written as null."""
     lines = [
-        "# Written by numaweb, which owns this file: change the policy there, not here.",
+        OWNER,
         f"apiVersion: {API_VERSION}",
         f"kind: {KIND}",
     ]

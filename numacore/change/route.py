@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from numacore.change import editing
 from numacore.change.managed import NodeInfo, managed
 from numacore.diagnosis import Reason
 from numacore.kubeletstate import Kubelet, KubeletFile
@@ -50,6 +51,13 @@ def _unusable(files: tuple[KubeletFile, ...], path: str, drop_in: bool) -> Itera
     if not path:
         yield Reason("route-no-file")
     for each in files:
+        if (
+            drop_in
+            and each.path == path
+            and each.text is not None
+            and not each.text.startswith(editing.OWNER)
+        ):
+            yield Reason("route-foreign-drop-in", {"file": path})
         hides_nothing = each.withheld == "secret" and (drop_in or each.path != path)
         if each.text is None and not hides_nothing:
             yield Reason(f"route-{each.withheld or 'unreadable'}", {"file": each.path})

@@ -80,6 +80,9 @@ ROUTE: dict[str, Form] = {
         _("The exporter does not tell which files the kubelet reads: it cannot see the kubelet's command line, or it is an older one."),
         _("Bring the exporter to this version, and let it see the host's processes."),
     ),
+    "route-foreign-drop-in": (
+        _("%(file)s has the name of our own drop-in, and somebody else wrote it."), _("Give that file another name on the node, one that sorts before it."),
+    ),
     "route-no-file": (
         _("This kubelet reads no configuration file; it is set by flags alone."), _("Start it with --config, or change its flags where they are written."),
     ),

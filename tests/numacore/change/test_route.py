@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from numacore.change import editing
 from numacore.change.managed import CODES, NodeInfo
 from numacore.change.route import Route, route
 from numacore.kubeletstate import Kubelet, KubeletFile, Setting
@@ -44,6 +45,16 @@ def test_where_the_kubelet_reads_a_folder_our_own_file_in_it_takes_it() -> None:
     assert asked(earlier).refusals == ()
     ours = with_setting(WITH_FOLDER, Setting("none", "drop-in", f"{FOLDER}/90-numa.conf"))
     assert asked(ours).refusals == ()
+
+
+def test_a_file_of_somebody_else_under_our_name_is_not_written_over() -> None:
+    path = f"{FOLDER}/90-numa.conf"
+    (main, *_) = WITH_FOLDER.files or ()
+    theirs = KubeletFile(path=path, kind="drop-in", text="kind: KubeletConfiguration\n")
+    found = asked(msgspec.structs.replace(WITH_FOLDER, files=(main, theirs)))
+    assert [each.code for each in found.refusals] == ["route-foreign-drop-in"]
+    ours = msgspec.structs.replace(theirs, text=editing.drop_in({"cpuManagerPolicy": "static"}))
+    assert asked(msgspec.structs.replace(WITH_FOLDER, files=(main, ours))).path == path
 
 
 @pytest.mark.parametrize(
