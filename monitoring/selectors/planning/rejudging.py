@@ -51,7 +51,7 @@ def rejudge(
     except hot.StoreError:
         return Rejudged(obstacle="no-store")
     if known.state is None:
-        return Rejudged(obstacle="no-state")
+        return Rejudged(obstacle="no-node" if row.topology_id is None else "no-state")
     try:
         group = _group(pod, asked, scheduler)
     except ManifestError:

@@ -10,6 +10,7 @@ from monitoring.services.watching.exporters import Exporters
 from monitoring.services.watching.failures import Failures
 from monitoring.services.watching.pods import PodKeeper
 from tests.monitoring import planned
+from tests.monitoring.pages import seeds
 from tests.monitoring.watching import objects
 from tests.monitoring.watching.objects import container, exporter, pod, refused
 
@@ -134,6 +135,12 @@ def test_it_says_why_nobody_can_explain(cluster: Cluster, node: str, obstacle: s
     keeper_of(cluster).put([refused("web-5f7-1", "r1", spec={"nodeName": node})])
     line = Failure.objects.get()
     assert (line.verdict, line.obstacle) == (None, obstacle)
+
+
+def test_a_node_that_only_kubernetes_knows_has_no_exporter_and_no_silent_one(cluster: Cluster) -> None:
+    seeds.unheard(cluster, "bare")
+    keeper_of(cluster).put([refused("web-5f7-1", "r1", spec={"nodeName": "bare"})])
+    assert Failure.objects.get().obstacle == "no-node"
 
 
 def test_exporters_are_found_by_their_pods_and_go_with_them(cluster: Cluster) -> None:
