@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from policies.api import audit, cleanup
+from policies.api import audit, cleanup, policies
 
 
 def patterns() -> list[URLPattern]:
@@ -16,4 +16,15 @@ def patterns() -> list[URLPattern]:
         path(f"{one}start/", cleanup.StartCleanup.as_view(), name="cleanup-start"),
         path(f"{one}stop/", cleanup.StopCleanup.as_view(), name="cleanup-stop"),
         path(f"{one}pods/", cleanup.CleanedPods.as_view(), name="cleanup-pods"),
+        path("clusters/<slug:cluster>/policies/", policies.Policies.as_view(), name="policies"),
+        path(
+            "clusters/<slug:cluster>/policies/<int:policy>/", policies.PolicyDetail.as_view(), name="policy"
+        ),
+        path(
+            "clusters/<slug:cluster>/policies/<int:policy>/preview/",
+            policies.Preview.as_view(),
+            name="policy-preview",
+        ),
+        path("clusters/<slug:cluster>/pools/", policies.Pools.as_view(), name="pools"),
+        path("clusters/<slug:cluster>/pools/<slug:pool>/", policies.PoolDetail.as_view(), name="pool"),
     ]
