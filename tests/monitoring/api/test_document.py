@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from pytest_django.fixtures import Settings
 from schemathesis import GenerationMode, checks
 
-from policies.models import Cleanup
+from policies.models import Cleanup, Policy, Pool
 from tests.monitoring.api.conftest import ROOT
 from tests.monitoring.api.inventory import Lab
 
@@ -71,6 +71,16 @@ def operations() -> list[tuple[str, str]]:
     return [(path, method) for path, methods in paths.items() for method in methods]
 
 
+def wanted(lab: Lab) -> dict[str, str]:
+    """A pool and a policy that are there, as parts of addresses."""
+    changed = {"changed": timezone.now(), "changed_by": "ada"}
+    pool = Pool.objects.create(cluster=lab.cluster, name="gold", selector="tier=gold", **changed)
+    policy = Policy.objects.create(
+        cluster=lab.cluster, level="cluster", wish={"topology_policy": "none"}, on=True, **changed
+    )
+    return {"pool": pool.name, "policy": str(policy.pk)}
+
+
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("path", "method"), operations())
 def test_it_keeps_to_its_document(api: Any, signed: dict[str, Any], lab: Lab, path: str, method: str) -> None:
@@ -85,6 +95,7 @@ def test_it_keeps_to_its_document(api: Any, signed: dict[str, Any], lab: Lab, pa
         "topology": lab.node.topology_id,
         "endpoint": str(lab.endpoint.pk),
         "cleanup": str(Cleanup.objects.create(cluster=lab.cluster, made=timezone.now(), made_by="otto").pk),
+        **wanted(lab),
     }
 
     @settings(
