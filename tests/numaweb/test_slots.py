@@ -15,8 +15,9 @@ def names(user: object) -> list[str]:
 def test_it_shows_the_entries_that_somebody_may_open(
     viewer: User, administrator: User, stranger: User
 ) -> None:
-    assert names(viewer) == ["overview", "monitoring", "containers", "planner", "failures"]
-    assert names(administrator) == ["overview", "monitoring", "containers", "planner", "failures", "audit"]
+    pages = ["overview", "monitoring", "containers", "policies", "planner", "failures"]
+    assert names(viewer) == pages
+    assert names(administrator) == [*pages, "audit"]
     assert names(stranger) == []
 
 

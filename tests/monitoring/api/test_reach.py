@@ -26,6 +26,7 @@ PAGES = {
     "failures": [f"{LAB}failures/"],
     "failures_export": [f"{LAB}failures/"],
     "starting": [f"{LAB}failures/starting/"],
+    "starting_export": [f"{LAB}failures/starting/"],
     "ask_planner": [f"{LAB}failures/"],
     "pods": [f"{LAB}pods/"],
     "pods_export": [f"{LAB}pods/"],
