@@ -89,9 +89,10 @@ def shown(value: float | None, form: str) -> str:
 
 @register.filter
 def age(seconds: float | None) -> str:
-    """How old something is, in the largest fitting unit."""
+    """How old something is, in the largest fitting unit. A moment by a clock that is ahead is new."""
     if seconds is None:
         return _("never heard")
+    seconds = max(0.0, seconds)
     for limit, divisor, form in (
         (10, 1, _("%s s")),
         (120, 1, _("%s s")),
