@@ -65,6 +65,17 @@ class ApiView(APIView):
         refuse_unknown(request, {each.name for each in self.parameters if request.method in ("GET", "HEAD")})
         super().initial(request, *args, **kwargs)
 
+    def body(self, request: Request) -> dict[str, Any]:
+        """What the caller sent, checked. A field that does not exist is refused: it may be a misspelt one."""
+        form = self.accepts[request.method or ""](data=request.data)
+        form.is_valid(raise_exception=True)
+        if unknown := sorted(set(request.data) - set(form.fields)):
+            text = _("There is no such field; there are: %(names)s.") % {
+                "names": ", ".join(form.fields) or "-"
+            }
+            raise ValidationError({str(name)[:100]: [text] for name in unknown[:20]})
+        return dict(form.validated_data)
+
 
 def refuse_unknown(request: Request, known: set[str]) -> None:
     try:

@@ -122,15 +122,6 @@ class Changing(base.ApiView):
         verb = self.verbs.get(self.request.method or "", "change")
         return f"monitoring.{verb}_{self.model._meta.model_name}"
 
-    def body(self, request: Request) -> Values:
-        """What the caller sent, checked. A field that does not exist is refused: it may be a misspelt one."""
-        form = self.accepts[request.method or ""](data=request.data)
-        form.is_valid(raise_exception=True)
-        if unknown := sorted(set(request.data) - set(form.fields)):
-            text = _("There is no such field; there are: %(names)s.") % {"names": ", ".join(form.fields)}
-            raise serializers.ValidationError({str(name)[:100]: [text] for name in unknown[:20]})
-        return dict(form.validated_data)
-
     def told(
         self, request: Request, action: str, row: models.Model, before: Values | None, after: Values | None
     ) -> None:

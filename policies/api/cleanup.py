@@ -197,16 +197,6 @@ class Operating(base.ApiView):
     required_permission = OPERATE
     required_scope = "operate"
 
-    def asked(self, request: Request) -> dict[str, Any]:
-        form = self.accepts["POST"](data=request.data)
-        form.is_valid(raise_exception=True)
-        if unknown := sorted(set(request.data) - set(form.fields)):
-            text = _("There is no such field; there are: %(names)s.") % {
-                "names": ", ".join(form.fields) or "-"
-            }
-            raise ValidationError({str(name)[:100]: [text] for name in unknown[:20]})
-        return dict(form.validated_data)
-
 
 class Cleanups(Operating, lists.ListView):
     """Clean-ups of failed pods of a cluster"""
@@ -224,7 +214,7 @@ class Cleanups(Operating, lists.ListView):
         """Looks at failed pods and writes down which would go (operators). Nothing is deleted."""
         of = base.cluster_of(cluster)
         query = QueryDict(mutable=True)
-        for name, values in self.asked(request).items():
+        for name, values in self.body(request).items():
             query.setlist(name, values)
         form = FailureFilter(query, failures.lines(of))
         if not form.is_valid():
@@ -256,7 +246,7 @@ class StartCleanup(Operating):
 
     def post(self, request: Request, cluster: str, cleanup: int) -> HttpResponse:
         of = cleanup_of(cluster, cleanup)
-        if self.asked(request)["pods"] != of.pods.count():
+        if self.body(request)["pods"] != of.pods.count():
             raise ValidationError({"pods": [" ".join(words.obstacle("count"))]})
         try:
             services.start(of, who(request), timezone.now())

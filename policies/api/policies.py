@@ -142,14 +142,6 @@ class Writing(base.ApiView):
 
     required_permission = "policies.change_policy"
 
-    def write(self, request: Request) -> dict[str, Any]:
-        form = self.accepts[request.method or ""](data=request.data)
-        form.is_valid(raise_exception=True)
-        if unknown := sorted(set(request.data) - set(form.fields)):
-            text = _("There is no such field; there are: %(names)s.") % {"names": ", ".join(form.fields)}
-            raise ValidationError({str(name)[:100]: [text] for name in unknown[:20]})
-        return dict(form.validated_data)
-
 
 def who(request: Request) -> Who:
     return Who(audit.actor(request), request.META.get("REMOTE_ADDR", ""))
@@ -241,7 +233,7 @@ class Policies(Writing):
 
     def post(self, request: Request, cluster: str) -> HttpResponse:
         """Writes down a policy for a target that has none (administrators). No node changes by that."""
-        of, given = base.cluster_of(cluster), self.write(request)
+        of, given = base.cluster_of(cluster), self.body(request)
         target, wish = Target(given["level"], given["target"]), wish_of(given["wish"])
         try:
             made = services.save(of, target, wish, given["on"], who(request), timezone.now())
@@ -264,7 +256,7 @@ class PolicyDetail(Writing):
     def patch(self, request: Request, cluster: str, policy: int) -> HttpResponse:
         """Writes down another version of a policy, or switches it on or off (administrators). No node changes by that."""
         of = base.cluster_of(cluster)
-        held, given = policy_of(of, policy), self.write(request)
+        held, given = policy_of(of, policy), self.body(request)
         base.check_version(request, str(held.version))
         wish = wish_of(given.get("wish", held.wish))
         target = Target(held.level, held.target)
@@ -333,7 +325,7 @@ class Pools(Writing):
 
     def post(self, request: Request, cluster: str) -> HttpResponse:
         """Makes a pool (administrators)"""
-        of, given = base.cluster_of(cluster), self.write(request)
+        of, given = base.cluster_of(cluster), self.body(request)
         try:
             made = services.save_pool(of, given["name"], given["selector"], who(request), timezone.now())
         except PolicyError as error:
@@ -360,7 +352,7 @@ class PoolDetail(Writing):
     def patch(self, request: Request, cluster: str, pool: str) -> HttpResponse:
         """Gives a pool another label selector (administrators)"""
         of = base.cluster_of(cluster)
-        held, given = pool_of(of, pool), self.write(request)
+        held, given = pool_of(of, pool), self.body(request)
         base.check_version(request, str(held.version))
         try:
             services.save_pool(of, held.name, given["selector"], who(request), timezone.now(), held.version)

@@ -5,6 +5,9 @@ A test that leaves an error in the browser's console, or an address that the con
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -28,6 +31,15 @@ class Site(NamedTuple):
 
     url: str
     server: Server
+
+    def stage(self, scene: str) -> None:
+        """Runs a module that puts something into the site's database; the site has made its tables by now."""
+        surroundings = {
+            **os.environ,
+            **(self.server.environment or {}),
+            "DJANGO_SETTINGS_MODULE": "numaweb.settings",
+        }
+        subprocess.run([sys.executable, "-m", scene], cwd=ROOT, env=surroundings, check=True)
 
 
 class Look(NamedTuple):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import LOOKS, Look, Site, Visitor
 from tests.browser.test_pages import english, violations
-from tests.servers import ROOT
 
 PAGES = {
     "overview": "/c/east/",
@@ -28,12 +25,7 @@ PAGES = {
 @pytest.fixture(scope="module")
 def refused(site: Site, session: Path) -> None:
     """A cluster with refused pods; the site has made its tables by now."""
-    surroundings = {
-        **os.environ,
-        **(site.server.environment or {}),
-        "DJANGO_SETTINGS_MODULE": "numaweb.settings",
-    }
-    subprocess.run([sys.executable, "-m", "tests.browser.refused"], cwd=ROOT, env=surroundings, check=True)
+    site.stage("tests.browser.refused")
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.name)

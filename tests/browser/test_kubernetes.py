@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import LOOKS, Look, Site, Visitor
 from tests.browser.test_pages import english, violations
-from tests.servers import ROOT
 
 PAGES = {
     "pods": "/c/west/pods/",
@@ -30,12 +27,7 @@ PHONE = Look("dark", "zh", 390)
 @pytest.fixture(scope="module")
 def west(site: Site, session: object) -> None:
     """The cluster; the site has made its tables by now."""
-    surroundings = {
-        **os.environ,
-        **(site.server.environment or {}),
-        "DJANGO_SETTINGS_MODULE": "numaweb.settings",
-    }
-    subprocess.run([sys.executable, "-m", "tests.browser.kubernetes"], cwd=ROOT, env=surroundings, check=True)
+    site.stage("tests.browser.kubernetes")
 
 
 @pytest.mark.parametrize("look", [*LOOKS, PHONE], ids=lambda look: look.name)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import LOOKS, Look, Site, Visitor
 from tests.browser.test_pages import english, violations
-from tests.servers import ROOT
 
 PAGES = {
     "policies": "/c/west/policies/",
@@ -26,12 +23,7 @@ PAGES = {
 @pytest.fixture(scope="module")
 def wanted(site: Site, session: Path) -> None:
     """A cluster with pools and policies; the site has made its tables by now."""
-    surroundings = {
-        **os.environ,
-        **(site.server.environment or {}),
-        "DJANGO_SETTINGS_MODULE": "numaweb.settings",
-    }
-    subprocess.run([sys.executable, "-m", "tests.browser.wanted"], cwd=ROOT, env=surroundings, check=True)
+    site.stage("tests.browser.wanted")
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.name)
