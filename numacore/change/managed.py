@@ -50,7 +50,7 @@ _MARKS = (
     # learn.microsoft.com, azure/aks/custom-node-configuration
     _Mark("managed-aks", ("kubernetes.azure.com/",)),
     # docs.k0sproject.io, worker-node-config: worker profiles
-    _Mark("managed-k0s", versions=("+k0s",), paths=("/var/lib/k0s/",)),
+    _Mark("managed-k0s", ("node.k0sproject.io/",), versions=("+k0s",), paths=("/var/lib/k0s/",)),
     # microk8s.io, docs/configuring-services: arguments of the snap
     _Mark("managed-microk8s", ("microk8s.io/",), paths=("/var/snap/microk8s/",)),
     # kops.sigs.k8s.io, cluster_spec: spec.kubelet; nodeup writes the file at each boot

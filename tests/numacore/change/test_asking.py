@@ -38,6 +38,7 @@ BEFORE: tuple[dict[str, Any], ...] = (
     {"systemReserved": {"cpu": "1500m", "memory": "300Mi"}, "kubeReserved": {"memory": "123456789"}, "evictionHard": {"memory.available": "5%"},
      "memoryManagerPolicy": "None", "reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi", "hugepages-2Mi": "2Mi"}}]},
 )  # fmt: skip
+TURNS = len(machines.NAMES) // 3
 
 
 def asked(wish: Wish, before: dict[str, Any] | None = None, on: Machine = TWO, minor: int = 37) -> Asked:
@@ -49,9 +50,11 @@ def codes(found: Asked) -> list[str]:
 
 
 def cases(name: str) -> Iterator[tuple[Wish, dict[str, Any], int]]:
-    """Every wish with every kubelet, minor versions and starting points taking turns."""
+    """Every wish from every starting point on three of the machines, minor versions taking turns."""
+    turn = machines.NAMES.index(name)
     for at, (wish, before) in enumerate(product(WISHES, BEFORE)):
-        yield wish, before, 21 + (at * 5 + len(name)) % 17
+        if at % TURNS == turn % TURNS:
+            yield wish, before, 21 + (at * 5 + len(name)) % 17
 
 
 @pytest.mark.parametrize("name", machines.NAMES)
@@ -68,7 +71,7 @@ def test_the_kubelet_starts_with_what_is_asked_of_it_and_reserves_no_less(name: 
             assert_no_less(before, after)
             again = asked(wish, after, on, minor)
             assert (again.keys, again.refusals) == ({}, ()), "asked twice, nothing is left to ask"
-    assert taken > 12, "refusing everything would prove nothing"
+    assert taken > 2, "refusing everything would prove nothing"
 
 
 def assert_no_less(before: dict[str, Any], after: dict[str, Any]) -> None:
