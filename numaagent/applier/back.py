@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable
 
-from numaagent.applier import deadman, health, places, units, writing
+from numaagent.applier import deadman, health, units, writing
 from numaagent.applier.course import Course
 from numaagent.applier.refusal import FailedError, RefusedError
 from numaagent.applier.units import Systemd
+from numacore.change import undo
 from numacore.change.order import Answer
 from numacore.diagnosis import Reason
 
@@ -37,9 +38,9 @@ async def back(course: Course, reason: Reason, words: str) -> Answer:
     try:
         # A connection of its own: the one at hand may be what failed.
         async with units.connected(course.told.bus, course.told.waits) as fresh:
-            await fresh.start(deadman.SERVICE)
+            await fresh.start(undo.SERVICE)
             if deadman.armed(course.host) is not None:
-                raise FailedError("dead-man", f"{deadman.SERVICE} ended and the change still stands")
+                raise FailedError("dead-man", f"{undo.SERVICE} ended and the change still stands")
             return await settled(course, fresh, reason, words)
     except FailedError as error:
         return _lost(course, reason, f"{words}; and on the way back: {error.words}")
@@ -52,7 +53,7 @@ async def settled(course: Course, systemd: Systemd, reason: Reason, words: str) 
         return _lost(
             course,
             reason,
-            f"{words}; and {course.order.path} is not what it was: compare it with {places.UNDO}",
+            f"{words}; and {course.order.path} is not what it was: compare it with {undo.FOLDER}",
         )
     try:
         well = await health.lasting(systemd, course.order, every=course.told.waits.look)
@@ -69,7 +70,7 @@ async def settled(course: Course, systemd: Systemd, reason: Reason, words: str) 
 
 def _lost(course: Course, reason: Reason, words: str) -> Answer:
     left = deadman.armed(course.host) is not None
-    more = f"; {deadman.TIMER} will try again" if left else "; look at the node: journalctl -u kubelet"
+    more = f"; {undo.TIMER} will try again" if left else "; look at the node: journalctl -u kubelet"
     answer = course.answer("failed", reason, words + more)
     if not left:  # while the dead-man still tries, the next run looks what came of it
         course.finish(answer)

@@ -20,6 +20,7 @@ from numaagent.applier.places import Host
 from numaagent.applier.refusal import FailedError, RefusedError
 from numaagent.applier.units import Waits
 from numacore.change import order as orders
+from numacore.change import undo
 from numacore.change.order import Answer, Order
 
 NOT_DONE, NOT_USABLE, LOST = 1, 2, 3
@@ -103,7 +104,7 @@ def tell(host: Host, answer: Answer, termination_log: str) -> None:
 @contextlib.contextmanager
 def _locked(host: Host) -> Iterator[None]:
     """One applier at a time on a node; the lock goes with the process. Raises RefusedError, OSError."""
-    writing.make_folder(host.at(places.STATE))
+    writing.make_folder(host.at(undo.STATE))
     descriptor = os.open(host.at(places.LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

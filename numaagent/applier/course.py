@@ -9,12 +9,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from numaagent.applier import deadman, inforce, writing
+from numaagent.applier import inforce, writing
 from numaagent.applier.journal import Step
 from numaagent.applier.keeping import Change
 from numaagent.applier.places import Host
 from numaagent.applier.refusal import FailedError, RefusedError
 from numaagent.applier.units import Waits
+from numacore.change import undo
 from numacore.change.order import Answer, Order, Outcome, StateFile
 from numacore.diagnosis import Reason
 
@@ -92,7 +93,7 @@ def refused(told: Told, order: Order | None, error: RefusedError | FailedError |
         else error.words
     )
     if left:
-        words += f"; an unfinished change stands on the node, {deadman.TIMER} takes it back"
+        words += f"; an unfinished change stands on the node, {undo.TIMER} takes it back"
     return Answer(
         outcome="failed" if left and order is not None else "refused",
         node=told.node,
@@ -107,6 +108,6 @@ def refused(told: Told, order: Order | None, error: RefusedError | FailedError |
 
 def _left(host: Host) -> bool:
     try:
-        return os.path.lexists(host.at(deadman.ARMED))
+        return os.path.lexists(host.at(undo.ARMED))
     except OSError:
         return False

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from numaagent.applier import deadman, health, inforce, keeping, places, writing
+from numaagent.applier import deadman, health, inforce, keeping, writing
 from numaagent.applier.course import Course
 from numaagent.applier.prospect import Prospect
 from numaagent.applier.refusal import FailedError, RefusedError
 from numaagent.applier.units import Systemd
+from numacore.change import undo
 from numacore.change.order import Answer, StateFile
 
 
@@ -26,7 +27,7 @@ def keep(course: Course, ahead: Prospect) -> None:
 def stage(course: Course, ahead: Prospect) -> None:
     """The new file beside the old one: that there is room for it, and the right to write it, shows before the kubelet is stopped."""
     if ahead.after is not None:
-        staged = course.host.at(places.staged(course.order.path))
+        staged = course.host.at(undo.staged(course.order.path))
         writing.stage(staged, ahead.after, ahead.attributes)
 
 
@@ -80,14 +81,14 @@ def _take(course: Course) -> None:
             )
         if content is not None:
             course.change.keep_state(name, content)
-            writing.write(course.host.at(deadman.state_copy(name)), content.data, content.attributes)
-    writing.write(course.host.at(deadman.TAKEN), b"")
+            writing.write(course.host.at(undo.state_copy(name)), content.data, content.attributes)
+    writing.write(course.host.at(undo.TAKEN), b"")
 
 
 def _state_in_unit(course: Course) -> tuple[StateFile, ...]:
-    unit = writing.read(course.host.at(f"{places.UNITS}/{deadman.STATE_SERVICE}"))
+    unit = writing.read(course.host.at(f"{undo.UNITS}/{undo.STATE_SERVICE}"))
     text = "" if unit is None else unit.data.decode()
-    return tuple(name for name in course.order.state_files if f" {deadman.state_copy(name)} " in text)
+    return tuple(name for name in course.order.state_files if f" {undo.state_copy(name)} " in text)
 
 
 def _write(course: Course, ahead: Prospect) -> None:
@@ -96,7 +97,7 @@ def _write(course: Course, ahead: Prospect) -> None:
         writing.remove(path)
         return
     with contextlib.suppress(FileNotFoundError):  # a run before this one did it
-        writing.settle(course.host.at(places.staged(course.order.path)), path)
+        writing.settle(course.host.at(undo.staged(course.order.path)), path)
     present = writing.read(path)
     if present is None or present.sha256 != course.order.after:
         raise FailedError(
@@ -114,7 +115,7 @@ async def judge(course: Course, systemd: Systemd, ahead: Prospect) -> Answer:
     course.note("commit")
     deadman.disarm(course.host)
     words = await _check_alone(course, systemd)
-    return await committed(course, systemd, words)
+    return await committed(course, systemd, "; ".join(filter(None, (course.found.why, words))))
 
 
 async def _check_in_force(course: Course, ahead: Prospect) -> None:
@@ -136,7 +137,7 @@ async def _check_in_force(course: Course, ahead: Prospect) -> None:
 async def _check_alone(course: Course, systemd: Systemd) -> str:
     """After the disarming: whether the dead-man had begun just before. Raises FailedError; words if nobody can tell."""
     try:
-        unit = await systemd.unit(deadman.SERVICE)
+        unit = await systemd.unit(undo.SERVICE)
     except FailedError as error:
         return f"whether the dead-man was quicker could not be asked: {error.words}"
     if unit.active in ("active", "activating", "deactivating") or deadman.undone(course.host):

@@ -7,6 +7,7 @@ kubelet's state files tell.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -24,6 +25,9 @@ from numacore.change.order import Order
 from numacore.quantity import QuantityError
 
 PORT = 10250
+PATIENCE = 20.0
+"""Seconds for one answer: the kubelet asks the API server whose token it is and what he may."""
+TRIES = 3
 LIMIT = 1 << 20
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 _DEFAULTS = {
@@ -37,7 +41,7 @@ _POLICIES = {"cpuManagerPolicy": "cpu_manager_state", "memoryManagerPolicy": "me
 
 
 class InForce(msgspec.Struct, frozen=True):
-    """What is known. `shown` None = nobody could tell; `why` then says why."""
+    """What is known. `shown` None = nobody could tell; `why` says why the kubelet itself did not, "" = nobody asked it or it did."""
 
     shown: dict[str, Any] | None
     source: str = ""
@@ -51,10 +55,10 @@ def asked(order: Order) -> dict[str, Any]:
 
 def read(host: Host, order: Order, port: int, token: str | None) -> InForce:
     """What the kubelet says of the fields that an order touches."""
-    why = "no token was given"
+    why = ""
     if token:
         try:
-            shown = _configz(host, port, token)
+            shown = _asked_patiently(host, port, token)
             return InForce({name: shown.get(name) for name in asked(order)} | _reserved(shown), "configz")
         except (OSError, ValueError, http.client.HTTPException) as error:
             why = f"https://{health.ADDRESS}:{port}/configz: {error}"
@@ -64,6 +68,14 @@ def read(host: Host, order: Order, port: int, token: str | None) -> InForce:
         if policy is not None and field in asked(order):
             shown[field] = policy
     return InForce(shown, "state-files", why) if shown else InForce(None, "", why)
+
+
+def _asked_patiently(host: Host, port: int, token: str) -> dict[str, Any]:
+    """A kubelet that has just started is busy, and so is its node: silence is no answer. Raises as `_configz`."""
+    for _ in range(TRIES - 1):
+        with contextlib.suppress(TimeoutError, ConnectionError, http.client.HTTPException):
+            return _configz(host, port, token)
+    return _configz(host, port, token)
 
 
 def differences(wanted: Mapping[str, Any], found: InForce, *, drop_in: bool) -> dict[str, Any]:
@@ -136,7 +148,7 @@ def _configz(host: Host, port: int, token: str) -> dict[str, Any]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    connection = http.client.HTTPSConnection(health.ADDRESS, port, timeout=health.TIMEOUT, context=context)
+    connection = http.client.HTTPSConnection(health.ADDRESS, port, timeout=PATIENCE, context=context)
     try:
         connection.connect()
         presented = connection.sock.getpeercert(binary_form=True)

@@ -8,9 +8,8 @@ import msgspec
 
 from numaagent import config
 from numacore.change.order import Order
+from numacore.change.undo import STATE, UNITS
 
-STATE = "/var/lib/numaweb"
-UNITS = "/etc/systemd/system"
 TIMERS = f"{UNITS}/timers.target.wants"
 MACHINE_ID = "/etc/machine-id"
 BUS = "/run/dbus/system_bus_socket"
@@ -23,7 +22,6 @@ LOCK = f"{STATE}/lock"
 EPOCH = f"{STATE}/epoch"
 ORIGINAL = f"{STATE}/original"
 CHANGES = f"{STATE}/changes"
-UNDO = f"{STATE}/undo"
 LAST_ANSWER = f"{STATE}/answer.json"
 
 _SETTINGS = re.compile(
@@ -69,9 +67,3 @@ def fault(order: Order) -> tuple[str, str] | None:
     if order.drop_in != (order.path.rpartition("/")[2] == DROP_IN):
         return ("path", f"a drop-in of ours is called {DROP_IN}, and no other file is")
     return None
-
-
-def staged(path: str) -> str:
-    """The temporary file beside a file, before it takes its place. Always the same, so that none is left over; not read by a kubelet."""
-    folder, _, name = path.rpartition("/")
-    return f"{folder}/.{name}.numaweb"

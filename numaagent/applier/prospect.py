@@ -14,7 +14,7 @@ from numaagent.applier.places import Host
 from numaagent.applier.refusal import RefusedError
 from numaagent.applier.units import Unit
 from numaagent.applier.writing import PLAIN, Attributes, Content
-from numacore.change import editing
+from numacore.change import editing, undo
 from numacore.change.editing import EditError
 from numacore.change.order import Order, StateFile
 from numacore.kubelet.checks import documents
@@ -107,7 +107,7 @@ def check_room(order: Order, host: Host, prospect: Prospect) -> None:
     copies = len(_data(prospect.before)) * 4 + len(prospect.after or b"") * 2
     for name in prospect.state:
         copies += os.stat(host.at(f"{order.root}/{name}")).st_size * 3
-    for folder in (places.STATE, order.path.rpartition("/")[0], order.root, places.UNITS):
+    for folder in (undo.STATE, order.path.rpartition("/")[0], order.root, undo.UNITS):
         free = os.statvfs(_existing(host.at(folder)))
         if free.f_bavail * free.f_frsize < copies + ROOM or (free.f_files and not free.f_favail):
             raise RefusedError(

@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from numaagent.applier import back, deadman, forward, places, prospect, trust, units, writing
+from numaagent.applier import back, deadman, forward, prospect, trust, units, writing
 from numaagent.applier.course import Course
 from numaagent.applier.deadman import Armed
 from numaagent.applier.journal import RUNNING
@@ -29,6 +29,7 @@ from numaagent.applier.keeping import Change
 from numaagent.applier.prospect import Prospect
 from numaagent.applier.refusal import FailedError, RefusedError
 from numaagent.applier.units import Systemd
+from numacore.change import undo
 from numacore.change.order import Answer, StateFile
 from numacore.diagnosis import Reason
 
@@ -120,7 +121,7 @@ def _present(course: Course, ahead: Prospect) -> tuple[StateFile, ...]:
     return tuple(
         name
         for name in course.order.state_files
-        if writing.read(course.host.at(deadman.state_copy(name))) is not None
+        if writing.read(course.host.at(undo.state_copy(name))) is not None
     )
 
 
@@ -128,11 +129,11 @@ async def _take_back_other(course: Course, systemd: Systemd, left: Armed) -> Non
     """An order before this one was not finished. Raises RefusedError: it cannot be taken back either."""
     change = Change(course.host, left.epoch)
     try:
-        await systemd.start(deadman.SERVICE)
+        await systemd.start(undo.SERVICE)
     except FailedError as error:
         raise RefusedError(
             "unfinished",
-            f"epoch: the change {left.epoch} was not finished and cannot be taken back: {error.words}; {deadman.TIMER} will try again, "
+            f"epoch: the change {left.epoch} was not finished and cannot be taken back: {error.words}; {undo.TIMER} will try again, "
             "give the order again after that",
             epoch=left.epoch,
         ) from error
@@ -155,7 +156,7 @@ async def _take_back_other(course: Course, systemd: Systemd, left: Armed) -> Non
 async def _clean(course: Course, systemd: Systemd) -> None:
     """Nothing is changed yet, and nothing stays but copies."""
     with contextlib.suppress(OSError):
-        writing.remove(course.host.at(places.staged(course.order.path)))
+        writing.remove(course.host.at(undo.staged(course.order.path)))
     with contextlib.suppress(OSError, FailedError):
         if deadman.left(course.host):
             await deadman.remove(course.host, systemd)

@@ -22,6 +22,8 @@ _PATH = "/org/freedesktop/systemd1"
 _NEVER = (1 << 64) - 1
 CALL = 25.0
 """Seconds for an answer, as D-Bus libraries have it."""
+RELOAD = 150.0
+"""Seconds for reading all units again: it starts every generator, and meanwhile systemd answers nobody (seen: 40 s on a busy node)."""
 JOB = 150.0
 """Seconds for a job: the kubelet has 90 to stop before it is killed."""
 
@@ -30,6 +32,7 @@ class Waits(msgspec.Struct, frozen=True):
     """How long things may take, in seconds."""
 
     call: float = CALL
+    reload: float = RELOAD
     job: float = JOB
     look: float = 1.0
     """Between two looks at the kubelet."""
@@ -61,7 +64,8 @@ async def connected(address: str, waits: Waits) -> AsyncIterator[Systemd]:
     """systemd at a bus (`unix:path=...`). Raises FailedError: no bus, or no systemd on it."""
     try:
         bus = MessageBus(bus_address=address, bus_type=BusType.SYSTEM)
-        await asyncio.wait_for(bus.connect(), waits.call)
+        async with asyncio.timeout(waits.call):
+            await bus.connect()
     except (OSError, EOFError, TimeoutError, AuthError, DBusError, InvalidAddressError) as error:
         raise FailedError(
             "no-dbus",
@@ -130,7 +134,7 @@ class Systemd:
 
     async def reload(self) -> None:
         """Reads all units' files again."""
-        await self._manager("Reload")
+        await self._manager("Reload", wait=self._waits.reload)
 
     async def enable(self, name: str) -> None:
         """Starts it at each boot from now on."""
@@ -179,12 +183,23 @@ class Systemd:
         (found,) = await self._ask(_SYSTEMD, path, interface, "GetAll", "s", f"{_SYSTEMD}.{kind}")
         return {name: variant.value for name, variant in found.items()}
 
-    async def _manager(self, member: str, signature: str = "", *body: Any) -> list[Any]:
-        return await self._ask(_SYSTEMD, _PATH, _MANAGER, member, signature, *body)
+    async def _manager(
+        self, member: str, signature: str = "", *body: Any, wait: float | None = None
+    ) -> list[Any]:
+        return await self._ask(_SYSTEMD, _PATH, _MANAGER, member, signature, *body, wait=wait)
 
     async def _ask(
-        self, destination: str, path: str, interface: str, member: str, signature: str, *body: Any
+        self,
+        destination: str,
+        path: str,
+        interface: str,
+        member: str,
+        signature: str,
+        *body: Any,
+        wait: float | None = None,
     ) -> list[Any]:
+        """`wait`: seconds for an answer, when it may take longer than others."""
+        wait = wait or self._waits.call
         message = Message(
             destination=destination,
             path=path,
@@ -194,11 +209,12 @@ class Systemd:
             body=list(body),
         )
         try:
-            answer = await asyncio.wait_for(self._bus.call(message), self._waits.call)
+            async with asyncio.timeout(wait):
+                answer = await self._bus.call(message)
         except TimeoutError as error:
             raise FailedError(
                 "dbus-silent",
-                f"systemd did not answer {member} in {self._waits.call:.0f} s; look at `systemctl status`",
+                f"systemd did not answer {member} in {wait:.0f} s; look at `systemctl status`",
                 call=member,
             ) from error
         except (OSError, EOFError, DBusError) as error:

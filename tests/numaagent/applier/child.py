@@ -8,10 +8,12 @@ import os
 import resource
 import signal
 import sys
+import time
+import types
 from collections.abc import Callable
 from typing import Any
 
-from numaagent.applier import command, journal, units, writing
+from numaagent.applier import command, health, journal, units, writing
 from numaagent.applier.units import Waits
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -27,9 +29,13 @@ def run(
     largest: int = 0,
     said: str = "",
     call: float = 20.0,
+    reload: float = 0.0,
+    job: float = 40.0,
+    hurry: float = 4.0,
 ) -> None:
     """Runs the applier. `after`: killed when this step is done; `event`: killed right before the n-th thing that it does to
-    the node (a file opened to write, renamed, removed, a folder made, a call of systemd); `counted`: file for their number; `full`: the step at which the disk is full; `largest`: bytes of a file from which on it is; `said`: file for what it prints; `call`: seconds for an answer of systemd."""
+    the node (a file opened to write, renamed, removed, a folder made, a call of systemd); `counted`: file for their number; `full`: the step at which the disk is full; `largest`: bytes of a file from which on it is; `said`: file for what it prints; `call`, `reload`, `job`: seconds for an answer of systemd, for its answer when it reads all units, and for the end of a job; `hurry`: how much faster time
+    passes while it looks whether the kubelet lasts. One that dies late has to be looked at with 1, or it dies too late."""
     os.environ.clear()
     os.environ.update(environ)
     if after:
@@ -40,8 +46,11 @@ def run(
         _fill(full)
     if largest:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    health.time = types.SimpleNamespace(monotonic=lambda: time.monotonic() * hurry)  # type: ignore[attr-defined, assignment]
     with open(said or os.devnull, "w") as out, contextlib.redirect_stdout(out):
-        status = command.main(arguments, environ, Waits(call=call, job=40.0, look=0.1))
+        status = command.main(
+            arguments, environ, Waits(call=call, reload=max(call, reload), job=job, look=0.1)
+        )
     sys.exit(status)
 
 
@@ -104,11 +113,11 @@ def _count(event: int, counted: str) -> None:
     sys.addaudithook(hook)
     ask: Callable[..., Any] = units.Systemd._ask
 
-    async def asked(self: Any, *words: Any) -> Any:
+    async def asked(self: Any, *words: Any, **how: Any) -> Any:
         nonlocal busy
         busy = True
         one()
         busy = False
-        return await ask(self, *words)
+        return await ask(self, *words, **how)
 
-    units.Systemd._ask = asked  # type: ignore[method-assign, assignment]
+    units.Systemd._ask = asked  # type: ignore[method-assign]

@@ -31,31 +31,40 @@ _PLAY = "from pathlib import Path; from tests.numaagent.applier import kubelet; 
 
 
 def main() -> None:
-    first = _start()
+    first = start()
     found: dict[str, Any] = {}
-    answer = _give(_order(1))
-    found["applied"] = _looks(first) | {"outcome": answer["outcome"], "step": answer["step"]}
+    answer = _give(ordered(1))
+    found["applied"] = looks(first) | {"outcome": answer["outcome"], "step": answer["step"]}
     restore = {"act": "restore", "keys": {}, "removed": tuple(WISH), "after": orders.sha256(first)}
-    found["original"] = {"outcome": _give(_order(2, **restore))["outcome"]} | _looks(first)
+    found["original"] = {"outcome": _give(ordered(2, **restore))["outcome"]} | looks(first)
     Path("/doomed").touch()
-    found["doomed"] = {"outcome": _give(_order(3))["outcome"]} | _looks(first)
+    found["doomed"] = {"outcome": _give(ordered(3))["outcome"]} | looks(first)
     Path("/doomed").unlink()
 
-    order = _order(4, steady_for=20, healthy_within=5, dead_man=60)
-    journal = Path("/var/lib/numaweb/changes/4/journal")
-    process = _applier(order)
-    _until(lambda: journal.exists() and '"health"' in journal.read_text())
-    process.kill()
-    process.wait()
-    found["killed"] = {"new": CONFIG.read_text() != first, "armed": ARMED.exists()}
-    gone = _until(lambda: not ARMED.exists(), 100)
-    _until(lambda: servers.listens(HEALTH))
-    found["dead-man"] = {"in time": gone} | _looks(first)
-    found["again"] = {"outcome": _give(order)["outcome"]} | _looks(first)
+    # A busy machine may be too slow for the shorter time.
+    order, found["killed"], gone = _killed(4, first, steady_for=5)
+    if not found["killed"]["new"]:
+        order, found["killed"], gone = _killed(5, first, steady_for=60)
+    until(lambda: servers.listens(HEALTH))
+    found["dead-man"] = {"in time": gone} | looks(first)
+    found["again"] = {"outcome": _give(order)["outcome"]} | looks(first)
     json.dump(found, sys.stdout)
 
 
-def _start() -> str:
+def _killed(epoch: int, first: str, steady_for: int) -> tuple[orders.Order, dict[str, Any], bool]:
+    """The applier is killed while it looks whether the kubelet lasts: its order, how the node looks then, and whether the dead-man came in time."""
+    more = {"steady_for": steady_for, "healthy_within": 5 + steady_for, "dead_man": 40 + 2 * steady_for}
+    order = ordered(epoch, **more)
+    journal = Path(f"/var/lib/numaweb/changes/{epoch}/journal")
+    process = _applier(order)
+    until(lambda: journal.exists() and '"health"' in journal.read_text(), order.dead_man)
+    process.kill()
+    process.wait()
+    looked = {"new": CONFIG.read_text() != first, "armed": ARMED.exists()}
+    return order, looked, until(lambda: not ARMED.exists(), order.dead_man + 40)
+
+
+def start() -> str:
     CONFIG.parent.mkdir(exist_ok=True)
     Path("/etc/kubernetes").mkdir(exist_ok=True)
     CONFIG.write_text(SETTINGS.format(health=HEALTH, port=10250))
@@ -66,16 +75,16 @@ def _start() -> str:
     Path("/root/keys.pem").write_bytes(public(KEY))
     subprocess.run(["systemctl", "daemon-reload"], check=True)
     subprocess.run(["systemctl", "start", "kubelet.service"], check=True)
-    _until(lambda: servers.listens(HEALTH) and STATE.exists())
+    until(lambda: servers.listens(HEALTH) and STATE.exists())
     return CONFIG.read_text()
 
 
-def _order(epoch: int, **more: Any) -> orders.Order:
+def ordered(epoch: int, **more: Any) -> orders.Order:
     text = CONFIG.read_text()
     given: dict[str, Any] = {
         "act": "apply", "node": "n", "epoch": epoch, "rollout": "r", "path": str(CONFIG), "keys": WISH,
         "before": orders.sha256(text), "state_files": ("cpu_manager_state",), "expires": int(time.time()) + 900,
-        "healthy_within": 60, "steady_for": 3, "dead_man": 300,
+        "healthy_within": 60, "steady_for": 2, "dead_man": 300,
     }  # fmt: skip
     given |= more
     given.setdefault("after", orders.sha256(editing.edit(text, given["keys"])))
@@ -98,7 +107,7 @@ def _give(order: orders.Order) -> dict[str, Any]:
     return said
 
 
-def _looks(first: str) -> dict[str, Any]:
+def looks(first: str) -> dict[str, Any]:
     return {
         "settings": "old" if CONFIG.read_text() == first else "new",
         "policy": json.loads(STATE.read_text())["policyName"],
@@ -108,7 +117,7 @@ def _looks(first: str) -> dict[str, Any]:
     }
 
 
-def _until(what: Callable[[], bool], seconds: float = 60) -> bool:
+def until(what: Callable[[], bool], seconds: float = 60) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if what():

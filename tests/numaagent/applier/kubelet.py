@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
-LATE = 0.4
+LATE = 0.2
 """Seconds after which one dies that said `ok` first."""
 KNOWN = (
     "cpuManagerPolicy", "cpuManagerPolicyOptions", "topologyManagerPolicy", "topologyManagerScope", "topologyManagerPolicyOptions",
@@ -60,7 +60,9 @@ def _state(tree: Path, name: str, policy: str) -> bool:
     path = tree / "var/lib/kubelet" / name
     if path.exists():
         return bool(json.loads(path.read_text())["policyName"] == policy)
-    path.write_text(json.dumps({"policyName": policy, "defaultCpuSet": "0-3", "checksum": 1}))
+    written = tree / f"{name}.new"
+    written.write_text(json.dumps({"policyName": policy, "defaultCpuSet": "0-3", "checksum": 1}))
+    written.rename(path)
     return True
 
 

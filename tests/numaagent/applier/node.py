@@ -26,7 +26,7 @@ from numacore.change import editing
 from numacore.change import order as orders
 from numacore.change.order import Answer, Order, Signed
 from tests import servers
-from tests.numaagent.applier import child
+from tests.numaagent.applier import child, kubelet
 from tests.numaagent.applier.systemd import PlayedSystemd
 
 MACHINE = "0123456789abcdef0123456789abcdef"
@@ -138,7 +138,7 @@ class Node:
         """The same process for longer than a doomed one lives, and it answers."""
         await self.until_healthy()
         process = self.systemd.kubelet.pid
-        await asyncio.sleep(0.7)
+        await asyncio.sleep(2 * kubelet.LATE)
         return process != 0 and self.systemd.kubelet.pid == process and servers.listens(self.health)
 
     # ------------------------------------------------------------ its files
@@ -187,9 +187,9 @@ class Node:
             "state_files": ("cpu_manager_state",),
             "healthz_port": self.health,
             "expires": int(time.time()) + 600,
-            "healthy_within": 40,
+            "healthy_within": 160,
             "steady_for": 1,
-            "dead_man": 120,
+            "dead_man": 240,
         }
         given |= changes
         if "after" not in given:

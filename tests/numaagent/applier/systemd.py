@@ -101,6 +101,9 @@ class PlayedSystemd:
         self.running: set[str] = set()
         self.overrides: dict[str, list[str]] = {}
         self._read: dict[str, str] = {}
+        self.reload_seconds = 0.0
+        self._outdated = False
+        """A unit was enabled or disabled since all were read: then systemd 257 says of each that it has to be read again."""
         self._paths: dict[str, str] = {}
         self._jobs = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -133,6 +136,7 @@ class PlayedSystemd:
 
     def reload(self) -> None:
         """Reads every unit's file again."""
+        self._outdated = False
         folder = self.tree / "etc/systemd/system"
         self._read = {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
 
@@ -157,10 +161,12 @@ class PlayedSystemd:
         elif name.endswith(".timer"):
             self._value(name, "Timer", "Unit")
             self.timers.add(name)
-        elif all(self._there(path) for path in self._parsed(name, "Unit").get("ConditionPathExists", [])):
+        elif all(
+            self._there(path) for path in _parsed(self._read[name], "Unit").get("ConditionPathExists", [])
+        ):
             self.running.add(name)
             try:
-                for command in self._parsed(name, "Service")["ExecStart"]:
+                for command in _parsed(self._read[name], "Service")["ExecStart"]:
                     await self._execute(command)
             finally:
                 self.running.discard(name)
@@ -201,30 +207,21 @@ class PlayedSystemd:
 
     async def _enable(self, name: str) -> None:
         folder = self.tree / "etc/systemd/system"
-        target = self._value(name, "Install", "WantedBy")
+        [target] = _parsed((folder / name).read_text(), "Install")["WantedBy"]  # from the file, read or not
         link = folder / f"{target}.wants" / name
         if not link.is_symlink():
             link.symlink_to(f"/etc/systemd/system/{name}")
+            self._outdated = True
 
     async def _disable(self, name: str) -> None:
         (self.tree / "etc/systemd/system/timers.target.wants" / name).unlink(missing_ok=True)
+        self._outdated = True
 
     def _there(self, path: str) -> bool:
         return Path(f"{self.tree}{path}").exists()
 
-    def _parsed(self, name: str, section: str) -> Section:
-        found: Section = {}
-        inside = ""
-        for line in self._read[name].splitlines():
-            if line.startswith("["):
-                inside = line.strip("[]")
-            elif "=" in line and not line.startswith("#") and inside == section:
-                key, _, value = line.partition("=")
-                found.setdefault(key, []).append(value)
-        return found
-
     def _value(self, name: str, section: str, key: str) -> str:
-        [value] = self._parsed(name, section)[key]
+        [value] = _parsed(self._read[name], section)[key]
         return value
 
     # ------------------------------------------------------------ what D-Bus hears
@@ -264,6 +261,7 @@ class PlayedSystemd:
             await self.bus.send(Message.new_method_return(message, "o", [path]))
         else:
             if member == "Reload":
+                await asyncio.sleep(self.reload_seconds)
                 self.reload()
             elif member == "EnableUnitFiles":
                 await self._enable(message.body[0][0])
@@ -319,7 +317,8 @@ class PlayedSystemd:
             "FragmentPath": Variant("s", f"/etc/systemd/system/{name}" if text is not None else ""),
             "DropInPaths": Variant("as", self.overrides.get(name, [])),
             "NeedDaemonReload": Variant(
-                "b", text is not None and (not path.exists() or path.read_text() != text)
+                "b",
+                self._outdated or (text is not None and (not path.exists() or path.read_text() != text)),
             ),
         }
 
@@ -328,3 +327,16 @@ class PlayedSystemd:
             return NEVER
         hour = self._value(name, "Timer", "OnCalendar").replace(" UTC", "+0000")
         return int(dt.datetime.strptime(hour, "%Y-%m-%d %H:%M:%S%z").timestamp() * 1e6)
+
+
+def _parsed(text: str, section: str) -> Section:
+    """A section of a unit's file."""
+    found: Section = {}
+    inside = ""
+    for line in text.splitlines():
+        if line.startswith("["):
+            inside = line.strip("[]")
+        elif "=" in line and not line.startswith("#") and inside == section:
+            key, _, value = line.partition("=")
+            found.setdefault(key, []).append(value)
+    return found

@@ -70,3 +70,11 @@ async def test_twice_it_does_nothing(node: Node) -> None:
     assert not [
         call for call in node.systemd.calls[calls:] if call.startswith(("Stop", "Start", "Restart", "Enable"))
     ]
+
+
+async def test_a_systemd_that_takes_long_to_read_its_units_is_waited_for(node: Node) -> None:
+    """It starts every generator for it: on a busy node that outlasts any other call."""
+    node.systemd.reload_seconds = 2.0
+    answer = await node.give(node.order(), call=1.5, reload=30.0)
+    assert answer is not None
+    assert (answer.outcome, answer.words) == ("applied", "")

@@ -12,7 +12,7 @@ from tests.numaagent.applier.node import SERVICE, TIMER, Node
 async def back(node: Node, **changes: Any) -> Answer:
     """Gives an order and asserts that the node is as before to the byte, with a kubelet that lasts."""
     files = node.files()
-    answer = await node.give(node.order(**changes))
+    answer = await node.give(node.order(**changes), hurry=1)
     assert answer is not None
     assert answer.outcome == "restored", answer.words
     assert node.files() == files
@@ -66,7 +66,7 @@ async def test_a_kubelet_that_runs_with_another_value_than_asked(node: Node) -> 
 
 
 async def back_with_token(node: Node) -> Answer:
-    answer = await node.give(node.order(), f"--token={node.folder / 'token'}")
+    answer = await node.give(node.order(), f"--token={node.folder / 'token'}", hurry=1)
     assert answer is not None
     assert answer.outcome == "restored", answer.words
     return answer
@@ -93,7 +93,7 @@ async def test_when_the_old_kubelet_does_not_come_back_either_it_says_that_someb
 async def test_the_same_order_is_not_tried_twice(node: Node) -> None:
     (node.tree / "doomed").touch()
     order = node.order()
-    first = await node.give(order)
+    first = await node.give(order, hurry=1)
     (node.tree / "doomed").unlink()
     starts = node.systemd.kubelet.starts
     again = await node.give(order)
@@ -145,7 +145,7 @@ async def test_systemd_that_does_not_answer_any_start_any_more_leaves_it_to_the_
 
 async def test_a_bus_that_goes_away_once_the_kubelet_is_stopped(node: Node) -> None:
     order = node.order()
-    process = node.start(order)
+    process = node.start(order, job=3)
     await nodes.until(lambda: "StopUnit kubelet.service" in node.systemd.calls)
     await node.stop_bus()
     await nodes.until(lambda: not process.is_alive(), 60)

@@ -37,6 +37,38 @@ async def test_without_a_token_the_state_files_tell(node: Node) -> None:
     assert (answer.source, answer.in_force) == ("state-files", {"cpuManagerPolicy": "static"})
 
 
+@pytest.mark.parametrize(
+    ("first", "tries", "source"),
+    [
+        (TimeoutError("timed out"), 2, "configz"),
+        (ConnectionResetError("reset"), 2, "configz"),
+        (ValueError("403 Forbidden"), 1, "state-files"),
+    ],
+)
+async def test_a_kubelet_that_is_silent_at_first_is_asked_again_and_one_that_says_no_is_not(
+    node: Node, monkeypatch: pytest.MonkeyPatch, first: Exception, tries: int, source: str
+) -> None:
+    asked: list[int] = []
+
+    def configz(_host: Host, port: int, _token: str) -> dict[str, Any]:
+        asked.append(port)
+        if len(asked) == 1:
+            raise first
+        return {"topologyManagerPolicy": "none"}
+
+    monkeypatch.setattr(inforce, "_configz", configz)
+    found = inforce.read(host(node), node.order(), node.port, nodes.TOKEN)
+    assert (len(asked), found.source) == (tries, source)
+    assert (str(first) in found.why) == (source == "state-files")
+
+
+async def test_a_change_that_the_kubelet_itself_did_not_confirm_says_why(node: Node) -> None:
+    answer = await node.give(node.order(), f"--token={node.folder / 'token'}")
+    assert answer is not None
+    assert (answer.outcome, answer.source) == ("applied", "state-files")
+    assert f":{node.port}/configz: " in answer.words
+
+
 async def test_who_holds_no_certificate_of_the_kubelet_gets_no_token(node: Node) -> None:
     node.certified()
     await restarted(node)

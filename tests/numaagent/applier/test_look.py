@@ -23,7 +23,7 @@ async def test_it_shows_the_change_the_state_files_and_the_units(node: Node) -> 
         f"kubelet   kubelet.service: loaded, active/running, process {node.systemd.kubelet.pid}",
         "state     /var/lib/kubelet/cpu_manager_state: goes",
         "state     /var/lib/kubelet/memory_manager_state: is not there",
-        "dead-man  would be armed for 120 s",
+        "dead-man  would be armed for 240 s",
         "verdict   would be carried out",
         "-topologyManagerPolicy: none   # until the new machines come",
         "+topologyManagerPolicy: single-numa-node   # until the new machines come",

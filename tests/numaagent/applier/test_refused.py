@@ -51,7 +51,7 @@ ORDERS: dict[str, tuple[dict[str, Any], str, str]] = {
     "a manifest": ({"path": "/etc/kubernetes/manifests/etcd.yaml"}, "place", "path: /etc/kubernetes/manifests/etcd.yaml is no"),
     "the kubeconfig": ({"path": "/etc/kubernetes/admin.conf"}, "place", "path: /etc/kubernetes/admin.conf is no"),
     "too little time": ({"dead_man": 7}, "order", "dead_man: 7 is not from 10"),
-    "no time to start": ({"dead_man": 50}, "dead-man-short", "dead_man: 50 s are not 30 s longer"),
+    "no time to start": ({"dead_man": 170}, "dead-man-short", "dead_man: 170 s are not 30 s longer"),
 }  # fmt: skip
 
 
@@ -109,7 +109,7 @@ async def test_a_lower_epoch_and_another_order_with_the_same(node: Node) -> None
 
 
 async def test_while_another_applier_is_at_work(node: Node) -> None:
-    first = node.start(node.order(steady_for=4))
+    first = node.start(node.order(steady_for=12))
     await nodes.until(lambda: node.systemd.kubelet.starts == 2)
     (node.folder / "termination-log").unlink(missing_ok=True)
     text = node.config.read_text()

@@ -68,7 +68,7 @@ async def test_a_drop_in_that_does_not_work_out_goes_too(node: Node) -> None:
     (node.tree / "doomed").touch()
     files = node.files()
     made = node.order(path=DROP_IN, drop_in=True, before="", after=orders.sha256(editing.drop_in(WISH)))
-    answer = await node.give(made)
+    answer = await node.give(made, hurry=1)
     assert answer is not None
     assert answer.outcome == "restored"
     assert node.files() == files

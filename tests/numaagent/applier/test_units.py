@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from numaagent.applier import deadman, places
+from numacore.change import undo
 from numacore.change.order import Order
 from tests import servers
 
@@ -34,12 +35,12 @@ def test_systemd_itself_finds_nothing_wrong_with_them(tmp_path: Path, before: st
         text=True,
         env={"SYSTEMD_UNIT_PATH": f"{tmp_path}:/usr/lib/systemd/system", "SYSTEMD_LOG_LEVEL": "warning"},
     )
-    ours = [line for line in done.stderr.splitlines() if deadman.NAME in line]
+    ours = [line for line in done.stderr.splitlines() if undo.NAME in line]
     assert (done.returncode, ours) == (0, [])
 
 
 def test_the_timer_counts_from_its_start_and_knows_an_hour() -> None:
-    timer = deadman.texts(order(), (), 1_900_000_000.5)[deadman.TIMER]
+    timer = deadman.texts(order(), (), 1_900_000_000.5)[undo.TIMER]
     assert "OnActiveSec=600s" in timer.splitlines()
     assert "OnCalendar=2030-03-17 17:46:41 UTC" in timer.splitlines()
     assert "Persistent=true" in timer.splitlines()
