@@ -51,15 +51,20 @@ class Fit(msgspec.Struct, frozen=True, omit_defaults=True):
     step: str = ""
 
 
-def advice(running: Node, pod: Pod, verdict: Verdict) -> tuple[Fit, ...]:
+class Advice(msgspec.Struct, frozen=True):
+    """`fits`: changes that were judged. `complete` False = the search for smaller requests stopped early: there may be others that let the pod in."""
+
+    fits: tuple[Fit, ...] = ()
+    complete: bool = True
+
+
+def advice(running: Node, pod: Pod, verdict: Verdict) -> Advice:
     """Changes of one thing each that make the pod fit, none for an admitted one. `running` is the node before the pod came."""
     if verdict.admitted:
-        return ()
-    return (
-        *_smaller_requests(running, pod, verdict),
-        *_other_settings(running, pod),
-        *_leaving_pods(running, pod),
-    )
+        return Advice()
+    smaller = _smaller_requests(running, pod, verdict)
+    others = (*_other_settings(running, pod), *_leaving_pods(running, pod))
+    return Advice(smaller.fits + others, smaller.complete)
 
 
 def fits(running: Node, pod: Pod) -> bool:
@@ -76,33 +81,42 @@ class _EnoughError(Exception):
     """As many requests were tried as are worth the time."""
 
 
-def _trials(nodes: int) -> int:
-    """Requests that are tried for one pod: what a trial costs grows with 2 to the power of the NUMA nodes."""
-    return max(_FEWEST_TRIALS, min(_MOST_TRIALS, 1 << 20 >> nodes))
+class _Trials:
+    """Judges at most so many pods, then raises _EnoughError."""
 
+    def __init__(self, admits: Admits, nodes: int) -> None:
+        """What a trial costs grows with 2 to the power of the NUMA nodes."""
+        self._admits = admits
+        self.left = max(_FEWEST_TRIALS, min(_MOST_TRIALS, 1 << 20 >> nodes))
 
-def _counted(admits: Admits, most: int) -> Admits:
-    """Asks at most so often, then raises _EnoughError: a piece of advice that was not tried to its end is none."""
-    left = iter(range(most))
-
-    def asked(pod: Pod) -> bool:
-        if next(left, None) is None:
+    def admits(self, pod: Pod) -> bool:
+        if not self.left:
             raise _EnoughError
-        return admits(pod)
+        self.left -= 1
+        return self._admits(pod)
 
-    return asked
+
+def _smaller_requests(running: Node, pod: Pod, verdict: Verdict) -> Advice:
+    trials = _Trials(lambda less: fits(running, less), len(running.machine.nodes))
+    policy = running.settings.topology_manager_policy
+    refused = verdict.failure.container if verdict.failure else None
+    return _searched(
+        [
+            [
+                _Search(pod, owner, name, trials, _brims(running, name), _bound(pod, owner, name, verdict, policy))
+                for owner in _asking(pod, name, refused)
+            ]
+            for name in _scarce(pod, verdict)
+        ],
+        trials,
+    )  # fmt: skip
 
 
-def _smaller_requests(running: Node, pod: Pod, verdict: Verdict) -> Iterator[Fit]:
-    trials = _trials(len(running.machine.nodes))
-    admits = _counted(lambda less: fits(running, less), trials)
-    close = min(_CLOSE, trials // 8)
-    try:
-        for name in _scarce(pod, verdict):
-            brims = _brims(running, name)
-            yield from _smaller_request(pod, name, admits, _refused(verdict), brims, close)
-    except _EnoughError:
-        return
+def smaller_request(pod: Pod, name: str, admits: Admits, nodes: int) -> Advice:
+    """The container that asks for most of those of which less of `name` lets the pod in, by somebody else's word; at most one.
+    `nodes`: NUMA nodes of the machine."""
+    trials = _Trials(admits, nodes)
+    return _searched([[_Search(pod, owner, name, trials) for owner in _asking(pod, name, None)]], trials)
 
 
 def _scarce(pod: Pod, verdict: Verdict) -> list[str]:
@@ -112,62 +126,129 @@ def _scarce(pod: Pod, verdict: Verdict) -> list[str]:
     return [name for name in offered or sorted(asked) if name in asked]
 
 
-def _refused(verdict: Verdict) -> str | None:
-    return verdict.failure.container if verdict.failure else None
-
-
 def _owners(pod: Pod) -> list[Container]:
     """Whoever asks for something: the containers, and the pod as a whole under an empty name."""
     whole = [Container("", pod.resources.requests, pod.resources.limits)] if pod.resources else []
     return [*whole, *pod.in_order()]
 
 
-def smaller_request(pod: Pod, name: str, admits: Admits, nodes: int) -> tuple[Fit, ...]:
-    """The container that asks for most of those of which less of `name` lets the pod in, by somebody else's word; at most one.
-    `nodes`: NUMA nodes of the machine."""
-    try:
-        return _smaller_request(pod, name, _counted(admits, _trials(nodes)), None, (), _CLOSE)
-    except _EnoughError:
-        return ()
-
-
-def _smaller_request(
-    pod: Pod, name: str, admits: Admits, refused: str | None, brims: Iterable[int], close: int
-) -> tuple[Fit, ...]:
-    """The first container, the `refused` one before those that ask for more. `brims`: amounts at which what the node can do changes;
-    `close`: so many fewer are tried one by one."""
+def _asking(pod: Pod, name: str, refused: str | None) -> list[Container]:
+    """Those that ask for a resource, the `refused` one before those that ask for more."""
     asking = [each for each in _owners(pod) if each.limit(name).amount]
-    asking.sort(key=lambda each: (each.name != refused, -each.limit(name).amount))
-    for owner in asking:
-        if fit := _frontier(pod, owner, name, admits, brims, close):
-            return (fit,)
-    return ()
+    return sorted(asking, key=lambda each: (each.name != refused, -each.limit(name).amount))
 
 
-def _frontier(
-    pod: Pod, owner: Container, name: str, admits: Admits, brims: Iterable[int], close: int
-) -> Fit | None:
-    """An amount that is admitted while a step more is not: the largest admitted one of those tried, then halved towards the
-    refused one above it."""
-    step = _step(name)
-    asked = owner.limit(name)
-    above = -(-asked.value // step)
+def _searched(resources: list[list[_Search]], trials: _Trials) -> Advice:
+    """For each resource the first container of which less lets the pod in. Where trials may not suffice, what takes few comes first."""
+    found: dict[int, Fit] = {}
+    ways: tuple[Callable[[_Search], Fit | None], ...] = (_Search.largest,)
+    if sum(len(each.tries) for searches in resources for each in searches) > trials.left:
+        ways = (_Search.quick, _Search.largest)
+    try:
+        for way in ways:
+            for at, searches in enumerate(resources):
+                if fit := next(filter(None, map(way, searches)), None):
+                    found[at] = fit
+    except _EnoughError:
+        return Advice(tuple(found[at] for at in sorted(found)), complete=False)
+    return Advice(tuple(found[at] for at in sorted(found)))
 
-    def admitted(steps: int) -> bool:
-        return admits(asking_for(pod, owner.name, name, steps * step))
 
-    if above * step != asked.amount and admitted(above):
+class _Search:
+    """One container's smaller amounts of one resource, in steps: an amount that is admitted while a step more is refused."""
+
+    def __init__(
+        self,
+        pod: Pod,
+        owner: Container,
+        name: str,
+        trials: _Trials,
+        brims: Iterable[int] = (),
+        bound: int | None = None,
+    ) -> None:
+        """`brims`: amounts at which what the node can do changes; `bound`: more than that is refused in any case."""
+        self._pod, self._owner, self._name, self._trials = pod, owner, name, trials
+        self._step = _step(name)
+        asked = owner.limit(name)
+        self._asked = -(-asked.value // self._step)
+        self._whole = self._asked * self._step == asked.amount
+        self._above = self._asked if bound is None else min(self._asked, bound // self._step + 1)
+        self._known = {self._asked: False} if self._whole else {}
+        near = () if resource.is_memory(name) else range(self._above - _CLOSE, self._above)
+        likely = (self._above - 1, *near, *(brim // self._step for brim in brims))
+        self.tries = _steps_to_try(self._above - 1, _least(pod, owner, name, self._step), likely)
+
+    def largest(self) -> Fit | None:
+        """Below the largest of all that are tried."""
+        if self._next_whole_would_do():
+            return None
+        at = next((at for at, steps in enumerate(self.tries) if self._admitted(steps)), None)
+        return None if at is None else self._below(at)
+
+    def quick(self) -> Fit | None:
+        """As if what is admitted stayed so with less: finds one in few trials or, rarely, none where there is one."""
+        at = next((at for at in range(len(self.tries))[-2:][::-1] if self._admitted(self.tries[at])), None)
+        if at is None or self._next_whole_would_do():
+            return None
+        refused = -1
+        while at - refused > 1:
+            between = (at + refused) // 2
+            at, refused = (between, refused) if self._admitted(self.tries[between]) else (at, between)
+        return self._below(at)
+
+    def _below(self, at: int) -> Fit | None:
+        """From an admitted amount up to where a step more is refused."""
+        steps, above = self.tries[at], self.tries[at - 1] if at else self._above
+        if self._admitted(above):
+            steps, above = above, self._asked
+        if resource.is_memory(self._name) and above - steps > 1:
+            # What fills a NUMA node is mostly full.
+            steps, above = (steps + 1, above) if self._admitted(steps + 1) else (steps, steps + 1)
+        while above - steps > 1:
+            between = (steps + above) // 2
+            steps, above = (between, above) if self._admitted(between) else (steps, between)
+        value, step = _text(self._name, steps * self._step), _text(self._name, self._step)
+        return Fit("request", self._name, value, self._owner.name, step)
+
+    def _next_whole_would_do(self) -> bool:
+        """Of 2.5 refused CPUs 3 may be admitted, and then it cannot be said that a step more than 2 is refused."""
+        return self._admitted(self._asked)
+
+    def _admitted(self, steps: int) -> bool:
+        if steps not in self._known:
+            less = asking_for(self._pod, self._owner.name, self._name, steps * self._step)
+            self._known[steps] = self._trials.admits(less)
+        return self._known[steps]
+
+
+def _bound(pod: Pod, owner: Container, name: str, verdict: Verdict, policy: str) -> int | None:
+    """What the last merge says of one container's amount: more than this is refused too. 0 = another resource is lacking by itself;
+    None = it says nothing.
+
+    Both strict policies need a mask that each resource prefers (`filterSingleNumaHints`, `canAdmitPodResult`), and no provider looks at another's
+    amounts. The memory manager provides for all its kinds at once.
+    """
+    merge = verdict.alignments[-1] if verdict.alignments else None
+    if merge is None or policy == topology_manager.BEST_EFFORT or pod.resources or pod.init:
         return None
-    near = range(above - close, above) if not resource.is_memory(name) else ()
-    least = _least(pod, owner, name, step)
-    for steps in _steps_to_try(above - 1, least, (*near, *(brim // step for brim in brims))):
-        if admitted(steps):
-            while above - steps > 1:
-                between = (steps + above) // 2
-                steps, above = (between, above) if admitted(between) else (steps, between)
-            return Fit("request", name, _text(name, steps * step), owner.name, _text(name, step))
-        above = steps
-    return None
+    if merge.container not in (None, owner.name):
+        return None
+    single = policy == topology_manager.SINGLE_NUMA_NODE
+    others = [
+        each.hints
+        for each in merge.offers
+        if each.hints is not None and not _one_provider(each.resource, name)
+    ]
+    if others and not any(mask.bit_count() == 1 or not single for mask in hints.agreed_masks(others)):
+        return 0
+    own = next((each for each in merge.offers if each.resource == name), None)
+    if own is None or not own.free or (own.hints is None and merge.container is None):
+        return None  # memory without any mask is left to the containers' own allocations
+    return (max if single else sum)(own.free.values())
+
+
+def _one_provider(one: str, other: str) -> bool:
+    return one == other or (resource.is_memory(one) and resource.is_memory(other))
 
 
 def _least(pod: Pod, owner: Container, name: str, step: int) -> int:
@@ -176,7 +257,7 @@ def _least(pod: Pod, owner: Container, name: str, step: int) -> int:
 
 
 def _steps_to_try(most: int, least: int, likely: Iterable[int]) -> list[int]:
-    """Numbers of steps, largest first: counts close by and what fills NUMA nodes to the brim, and halves, because other containers
+    """Numbers of steps, largest first: counts close by, what fills NUMA nodes to the brim, and halves, because other containers
     may leave less."""
     halves = (most >> power for power in range(most.bit_length()))
     return sorted({each for each in (*likely, *halves) if least <= each <= most}, reverse=True)

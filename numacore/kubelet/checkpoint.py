@@ -106,6 +106,13 @@ def read_cpu(text: str, settings: Settings, containers: Containers | None = None
     return _cpu_text(text, settings, containers or {}).parsed(settings.minor)
 
 
+_TRIES_FIRST_FORM_LAST = 36
+"""Minor version that tries the form before 1.18 on a file that is none of the others, and tells what that says of it."""
+_NO_FIRST_FORM = (
+    "json: cannot unmarshal object into Go struct field CPUManagerCheckpointV1.entries of type string"
+)
+
+
 def _cpu_text(text: str, settings: Settings, containers: Containers) -> CpuText:
     table = _table(text)
     if settings.minor >= DATA_SINCE and (table.get("data") or table.get("datachecksum")):
@@ -121,7 +128,7 @@ def _cpu_text(text: str, settings: Settings, containers: Containers) -> CpuText:
         return _first_cpu_form(table, containers)
     found = _cpu_content(table)
     if checksum not in (0, cpu_checksum(found)):
-        raise CheckpointError(CORRUPTED)
+        raise CheckpointError(_NO_FIRST_FORM if settings.minor == _TRIES_FIRST_FORM_LAST else CORRUPTED)
     return msgspec.structs.replace(found, pods={})
 
 

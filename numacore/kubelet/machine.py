@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import msgspec
 
@@ -164,12 +164,21 @@ def of_topology(topology: Topology, attributes: Attributes) -> Machine:
 
     Unknown amounts of memory or huge pages count as none: the kubelet would not start on them.
     """
-    return Machine(tuple(_node(topology, attributes, each) for each in topology.nodes))
+    cores = _cores_of(topology)
+    return Machine(
+        tuple(_node(attributes, each, mine) for each, mine in zip(topology.nodes, cores, strict=True))
+    )
 
 
-def _node(topology: Topology, attributes: Attributes, node: NumaNode) -> Node:
+def _node(attributes: Attributes, node: NumaNode, cores: tuple[Core, ...]) -> Node:
     pages = {each.page_size // 1024: each.total or 0 for each in attributes.hugepages.get(node.id, ())}
-    return Node(node.id, attributes.memory.get(node.id) or 0, pages, node.distances, _cores(topology, node))
+    return Node(node.id, attributes.memory.get(node.id) or 0, pages, node.distances, cores)
+
+
+@lru_cache(maxsize=256)
+def _cores_of(topology: Topology) -> tuple[tuple[Core, ...], ...]:
+    """By NUMA node. In a cluster many machines are of one model, and each is asked for several times."""
+    return tuple(_cores(topology, each) for each in topology.nodes)
 
 
 def _cores(topology: Topology, node: NumaNode) -> tuple[Core, ...]:

@@ -99,6 +99,7 @@ def start(
     running = resume(settings, machine, state or empty_state())
     held, whole_pods = running.state, running.whole_pods
     cpu = restore_cpu(files.cpu, settings) if files else held.cpu
+    as_found = cpu.copied() if files and files.cpu is not None else None
     if running.cpu:
         running.cpu.validate(cpu, whole_pods)
         _forget_stale(running.cpu, cpu, held.pods, whole_pods)
@@ -107,7 +108,8 @@ def start(
         if running.memory:
             running.memory.validate(memory, whole_pods, choices or Choices())
     except EndError as error:
-        error.cpu_file = write_cpu(cpu, settings)
+        if cpu != as_found:  # else nothing was written: the file stays, with what this kubelet does not read
+            error.cpu_file = write_cpu(cpu, settings)
         raise
     return msgspec.structs.replace(running, state=msgspec.structs.replace(held, cpu=cpu, memory=memory))
 

@@ -8,7 +8,7 @@ import msgspec
 
 from numacore.kubelet import advice as kubelet_advice
 from numacore.kubelet import node
-from numacore.kubelet.advice import Fit
+from numacore.kubelet.advice import Advice, Fit
 from numacore.kubelet.pod import Pod
 from numacore.manifest import Group
 from numacore.whatif import judging
@@ -16,12 +16,12 @@ from numacore.whatif.candidate import Candidate
 from numacore.whatif.judging import NodeAnswer
 
 
-def advice(group: Group, candidate: Candidate, answer: NodeAnswer) -> tuple[Fit, ...]:
+def advice(group: Group, candidate: Candidate, answer: NodeAnswer) -> Advice:
     """Single changes, each judged, that let the group's first pod in; none for an admitted one or where nobody can judge."""
     if candidate.kubelet is None:
-        return ()
+        return Advice()
     if answer.shortage is None:
-        return kubelet_advice.advice(candidate.kubelet, group.pod, answer.first) if answer.first else ()
+        return kubelet_advice.advice(candidate.kubelet, group.pod, answer.first) if answer.first else Advice()
 
     def admits(less: Pod) -> bool:
         return bool(
@@ -29,10 +29,8 @@ def advice(group: Group, candidate: Candidate, answer: NodeAnswer) -> tuple[Fit,
         )
 
     short, nodes = answer.shortage.resource, len(candidate.kubelet.machine.nodes)
-    return (
-        *kubelet_advice.smaller_request(group.pod, short, admits, nodes),
-        *_leaving(group, candidate, short),
-    )
+    smaller = kubelet_advice.smaller_request(group.pod, short, admits, nodes)
+    return Advice((*smaller.fits, *_leaving(group, candidate, short)), smaller.complete)
 
 
 def _leaving(group: Group, candidate: Candidate, short: str) -> Iterator[Fit]:

@@ -37,7 +37,7 @@ from numacore.kubelet.settings import Settings
 from numacore.kubeletstate import Kubelet, KubeletFile
 from numacore.quantity import QuantityError
 from numacore.whatif import candidate, surviving
-from numacore.whatif.surviving import Outlook
+from numacore.whatif.surviving import NO_AGES, Ages, Outlook
 
 VOLCANO_READS = (
     "cpuManagerPolicy",
@@ -90,9 +90,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         return self.changed is not None and self.changed.panics
 
 
-def preview(facts: Facts, wish: Wish, info: NodeInfo) -> Change:
-    """What the wish comes to on this node."""
-    outlook = surviving.outlook(facts)
+def preview(facts: Facts, wish: Wish, info: NodeInfo, ages: Ages = NO_AGES) -> Change:
+    """What the wish comes to on this node. `ages` of its pods decide who comes first where not all find a place again."""
+    outlook = surviving.outlook(facts, ages)
     told = facts.kubelet
     if problem := candidate.unjudged(facts):
         return Change(refusals=(problem,), unchanged=outlook)
@@ -103,14 +103,19 @@ def preview(facts: Facts, wish: Wish, info: NodeInfo) -> Change:
     if any(each.code != "version-documents" for each in assumed):
         return Change(refusals=(Reason("change-version", {"version": told.version}),), unchanged=outlook)
     seen = machine.of_topology(facts.topology, facts.attributes)
-    made = _Preview(facts, told, seen, minor, info)
+    made = _Preview(facts, told, seen, minor, info, ages)
     found = made.change(wish)
+    if found.diff and (unknown := surviving.ageless(facts, ages)):
+        assumed = (*assumed, Reason("change-ages-unknown", {"pods": unknown}))
     return msgspec.structs.replace(found, unchanged=outlook, assumed=assumed)
 
 
 class _Preview:
-    def __init__(self, facts: Facts, told: Kubelet, seen: Machine, minor: int, info: NodeInfo) -> None:
+    def __init__(
+        self, facts: Facts, told: Kubelet, seen: Machine, minor: int, info: NodeInfo, ages: Ages
+    ) -> None:
         self.facts, self.told, self.machine, self.minor, self.info = facts, told, seen, minor, info
+        self.ages = ages
         self.fields = _in_force(told, minor)
 
     def change(self, wish: Wish) -> Change:
@@ -209,7 +214,8 @@ class _Preview:
 
     def _restarted(self, settings: Settings, files: StateFiles) -> Survival | None:
         try:
-            return restart.survival(settings, self.machine, files, surviving.running_pods(self.facts))
+            running = surviving.running_pods(self.facts, self.ages)
+            return restart.survival(settings, self.machine, files, running)
         except (UnsupportedError, EndError, QuantityError, CpuSetError):
             return None
 

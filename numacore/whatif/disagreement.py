@@ -18,7 +18,7 @@ from numacore.manifest import Group
 from numacore.volcano.plugin import NodeVerdict, Step
 from numacore.whatif.candidate import Candidate
 
-Side = Literal["kubelet-refuses", "volcano-refuses"]
+Side = Literal["kubelet-refuses", "kubelet-crashes", "volcano-refuses"]
 Cause = Literal[
     "memory",
     "devices",
@@ -32,13 +32,15 @@ Cause = Literal[
     "not-static",
     "core-ids",
     "rules",
+    "crash",
 ]
 """memory: memory or huge pages. scope: pod. full-pcpus-only: Volcano does not know that option. merge: the newer rule that hints must agree. core-ids: unique in a socket only, so that Volcano
-takes other CPUs for siblings. rules: the two simply count otherwise."""
+takes other CPUs for siblings. rules: the two simply count otherwise.
+crash: Volcano foresees none."""
 
 
 class Disagreement(msgspec.Struct, frozen=True):
-    """Who refuses what the other accepts, and the cause."""
+    """Who refuses what the other accepts, or dies of it, and the cause."""
 
     side: Side
     cause: Cause
@@ -51,6 +53,8 @@ def disagreement(
     fits = volcano.outcomes[0].fit
     if candidate.kubelet is None or fits == kubelet.admitted:
         return None
+    if kubelet.outcome in ("panics", "hangs"):
+        return Disagreement("kubelet-crashes", "crash")
     if fits:
         return Disagreement(
             "kubelet-refuses", _why_kubelet_refuses(group, candidate.kubelet, kubelet, volcano)
@@ -68,7 +72,9 @@ def _why_kubelet_refuses(group: Group, kubelet: node.Node, verdict: Verdict, vol
     for cause, changed, pod in _as_volcano_sees(kubelet, group.pod):
         if _admits(changed, pod):
             return cause
-    return "reserved-cpus" if _reserved_differ(kubelet, volcano.outcomes[0].steps) else "merge"
+    if _reserved_differ(kubelet, volcano.outcomes[0].steps):
+        return "reserved-cpus"
+    return "merge" if verdict.reason == errors.TOPOLOGY_AFFINITY else "rules"
 
 
 def _as_volcano_sees(kubelet: node.Node, pod: Pod) -> Iterator[tuple[Cause, node.Node, Pod]]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import msgspec
 
 from numacore import kubeletstate
@@ -17,6 +21,9 @@ from numacore.quantity import QuantityError
 from numacore.whatif import candidate
 from numacore.workload import Container as Seen
 
+Ages = Mapping[str, float]
+"""When the API server made each pod, seconds since 1970, by the uid that its kubelet uses. A node does not tell it."""
+NO_AGES: Ages = MappingProxyType({})
 UNKNOWN_CPU = "1m"
 """Stands for a share of CPUs that nobody knows: anything but a whole number, which the CPU manager leaves alone."""
 
@@ -33,7 +40,7 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     running: dict[str, str] = {}
 
 
-def outlook(facts: Facts) -> Outlook:
+def outlook(facts: Facts, ages: Ages = NO_AGES) -> Outlook:
     """What a restart of this node's kubelet would bring, from its settings as they are asked for now and its state files.
 
     The files are judged by their content: whether their checksums are right, an exporter does not tell. Devices are left out: plugins
@@ -50,7 +57,7 @@ def outlook(facts: Facts) -> Outlook:
         wanted = settings.of_configuration(asked, minor, seen.memory)
         if problem := _state_unknown(told, wanted):
             return Outlook(problem=problem, assumed=assumed)
-        survival = restart.survival(wanted, seen, files_of(told, wanted), running_pods(facts))
+        survival = restart.survival(wanted, seen, files_of(told, wanted), running_pods(facts, ages))
     except UnsupportedError as error:
         return Outlook(problem=Reason("would-not-start", {"message": str(error)}), assumed=assumed)
     except (EndError, QuantityError, CpuSetError, msgspec.ValidationError) as error:
@@ -84,10 +91,25 @@ def files_of(told: kubeletstate.Kubelet, wanted: settings.Settings) -> StateFile
     return texts
 
 
-def running_pods(facts: Facts) -> list[Pod]:
-    """The pods that run, as far as the managers would read them again: by uid, since nobody tells which is the oldest."""
+def running_pods(facts: Facts, ages: Ages = NO_AGES) -> list[Pod]:
+    """The pods that run, as far as the managers would read them again, the oldest first as a starting kubelet takes them on (kubelet
+    1.37, kubelet.go `HandlePodAdditions`). Those of unknown age come last, by uid."""
     told = facts.kubelet
-    return [] if told is None else [_pod(uid, inside, told) for uid, inside in _by_pod(facts).items()]
+    if told is None:
+        return []
+    found = _by_pod(facts)
+    order = sorted(found, key=lambda uid: (ages.get(uid, math.inf), uid))
+    return [_pod(uid, found[uid], told) for uid in order]
+
+
+def ageless(facts: Facts, ages: Ages) -> int:
+    """Number of pods that compete for a place of their own and are of unknown age, when there are several that compete: who of them
+    comes first cannot be told."""
+    competing = {
+        each.pod_uid for each in facts.containers if each.kubernetes and each.qos == "Guaranteed"
+    } - {None}
+    unknown = competing - ages.keys()
+    return len(unknown) if len(competing) > 1 else 0
 
 
 def _by_pod(facts: Facts) -> dict[str, list[Seen]]:
@@ -95,7 +117,7 @@ def _by_pod(facts: Facts) -> dict[str, list[Seen]]:
     for each in facts.containers:
         if each.kubernetes and each.pod_uid and each.name:
             found.setdefault(each.pod_uid, []).append(each)
-    return dict(sorted(found.items()))
+    return found
 
 
 def _pod(uid: str, inside: list[Seen], told: kubeletstate.Kubelet) -> Pod:

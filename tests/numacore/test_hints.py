@@ -108,3 +108,9 @@ def test_masks_come_in_the_kubelets_order(masks: tuple[int, ...], order: list[in
 def test_equal_masks_are_told_apart_by_the_given_order(rank: Callable[[int], tuple[int, int]]) -> None:
     both = Hints((0b01, 0b10), (0b01, 0b10))
     assert hints.merge([both], 0b11, rank) == Hint(min(both.masks, key=rank), True)
+
+
+def test_where_every_common_mask_is_wider_than_anybody_needs_the_narrowest_is_taken() -> None:
+    """Both would do with one NUMA node, but never with the same one."""
+    offers: list[Offer] = [Hints((1, 12, 28), (1,)), Hints((2, 12, 28), (2,))]
+    assert hints.merge(offers, 31, hints.narrowest) == Hint(12, False) == every_permutation(offers, 31)

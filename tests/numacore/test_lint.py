@@ -9,7 +9,7 @@ import pytest
 
 from numacore import lint, manifest
 from numacore.lint import Capacity
-from numacore.topology import Attributes
+from numacore.topology import Attributes, HugePages
 from tests.numacore.whatif import nodes
 
 GIB = 1024**3
@@ -181,3 +181,94 @@ def test_a_capacity_that_nobody_knows_is_unknown() -> None:
     known = nodes.facts()
     bare = msgspec.structs.replace(known, attributes=Attributes())
     assert lint.capacity("n1", bare).memory is None
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        (pod("numa"), [("policy-unknown", {"policy": "numa", "policies": "none, best-effort, restricted, single-numa-node"})]),
+        (
+            pod(scheduler="mine"),
+            [("scheduler-blind", {"scheduler": "mine", "policy": "restricted", "schedulers": "volcano"})],
+        ),
+        (
+            pod(resources={"limits": EQUAL, "requests": EQUAL | {"cpu": "1500m"}}),
+            [
+                ("not-guaranteed-unequal", {"resource": "cpu", "policy": "restricted", "request": "1500m", "limit": "4"}),
+                ("cpu-fraction", {"container": "web", "cpus": "1500m"}),
+            ],
+        ),
+        (
+            pod(initContainers=[{"name": "side", "restartPolicy": "Always", "resources": {"limits": {"memory": "1Gi"}}}]),
+            [("not-guaranteed-no-limit", {"resource": "cpu", "policy": "restricted", "sidecar": "side"})],
+        ),
+        (pod(resources=limits(cpu="0")), [
+            ("not-guaranteed-no-limit", {"resource": "cpu", "policy": "restricted"}), ("cpu-zero", {"container": "web"}),
+        ]),
+        (pod(resources=limits(cpu="40")), [("larger-than-numa", {"container": "web", "resource": "cpu", "asked": "40", "most": 32})]),
+        (pod(resources=limits(cpu="63")), [("larger-than-node", {"resource": "cpu", "asked": "63", "most": 62})]),
+        (pod(resources=limits(**{"hugepages-1Gi": "1Gi"})), [("hugepages-nowhere", {"container": "web", "resource": "hugepages-1Gi"})]),
+    ],
+)  # fmt: skip
+def test_a_finding_tells_what_its_sentence_needs(
+    document: dict[str, Any], told: list[tuple[str, dict[str, Any]]]
+) -> None:
+    (group,) = manifest.read([document])
+    assert [(each.reason.code, each.reason.values) for each in lint.lint(group, [NODE])] == told
+
+
+def test_a_sidecar_in_parts_where_nobody_is_pinned_is_one_of_several() -> None:
+    sidecar = {"name": "log", "restartPolicy": "Always", "resources": limits(cpu="500m")}
+    document = pod(resources=limits(cpu="1500m"), initContainers=[sidecar])
+    assert [code for _, code, _ in findings(document)] == ["cpu-fraction", "cpu-fraction"]
+
+
+def test_one_cpu_of_its_own_is_enough_to_be_spoilt_by_a_sidecar() -> None:
+    sidecar = {"name": "log", "restartPolicy": "Always", "resources": limits(cpu="500m")}
+    document = pod(resources=limits(cpu="1"), initContainers=[sidecar])
+    assert [code for _, code, _ in findings(document)] == ["sidecar-fraction"]
+
+
+def test_a_pod_that_asks_for_nothing_as_a_whole_is_classed_by_its_containers() -> None:
+    document = pod(resources={"limits": {"cpu": "2"}})
+    document["spec"]["resources"] = {"limits": {}, "requests": {}}
+    assert findings(document) == [
+        ("error", "not-guaranteed-no-limit", "spec.containers[0].resources.limits.memory")
+    ]
+
+
+def test_a_node_without_cpus_is_one_on_which_nothing_fits() -> None:
+    none = Capacity(node="n2", cpus={}, memory={})
+    assert findings(pod(), none, NODE) == []
+    assert [code for _, code, _ in findings(pod(), none)] == ["larger-than-node", "larger-than-node"]
+
+
+def test_huge_pages_of_a_capacity_are_bytes_and_a_pool_of_unknown_size_gives_none() -> None:
+    known = nodes.facts()
+    pools = {
+        0: (HugePages(2 << 20, 8, 8), HugePages(1 << 30, None, None)),
+        1: (HugePages(2 << 20, None, None),),
+    }
+    seen = msgspec.structs.replace(
+        known, attributes=msgspec.structs.replace(known.attributes, hugepages=pools)
+    )
+    assert lint.capacity("n1", seen).hugepages == {
+        "hugepages-2Mi": {0: 16 << 20, 1: 0},
+        "hugepages-1Gi": {0: 0},
+    }
+
+
+def test_a_policy_in_words_is_understood_and_a_cluster_without_such_a_scheduler_has_none_to_name() -> None:
+    assert values(pod("Single Numa Node"))["meant"] == "single-numa-node"
+    (group,) = manifest.read([pod(scheduler="mine")])
+    (finding,) = lint.lint(group, [], schedulers=())
+    assert finding.reason.values["schedulers"] == "-"
+
+
+def test_a_misplaced_policy_is_told_as_it_was_written() -> None:
+    document = {
+        "kind": "Deployment",
+        "metadata": {"name": "shop", "annotations": {ANNOTATION: "restricted"}},
+        "spec": {"template": {"spec": pod("")["spec"]}},
+    }
+    assert values(document)["policy"] == "restricted"

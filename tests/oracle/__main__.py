@@ -18,6 +18,7 @@ from numacore.kubelet import case as judging
 from tests import goprograms
 from tests.oracle import comparison, generator, program, shrinking
 from tests.oracle.comparison import Case, Difference
+from tests.oracle.written import written
 
 FOUND = Path(__file__).parent / "found"
 CHUNK = 2000
@@ -32,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--record", type=Path, metavar="FILE", help="only write cases with the kubelet's answers"
     )
+    parser.add_argument("--written", action="store_true", help="with --record: those of written.py instead")
     parser.add_argument("--keep", type=int, default=5, help="differences to shrink and keep (default: 5)")
     parser.add_argument("--into", type=Path, default=FOUND, help="folder for them")
     parser.add_argument("--without", nargs="*", default=(), choices=generator.PARTS)
@@ -43,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"This machine lacks {lacking}")
         return 2
     if chosen.record:
-        record(chosen.record, list(generator.cases(chosen.seed, chosen.cases, minor=chosen.minor)), binary)
+        random_ones = generator.cases(chosen.seed, chosen.cases, minor=chosen.minor)
+        record(chosen.record, written(chosen.minor) if chosen.written else list(random_ones), binary)
         return 0
     found = _differences(binary, chosen)
     for difference in found[: chosen.keep]:

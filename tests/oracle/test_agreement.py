@@ -10,6 +10,7 @@ import pytest
 from tests.oracle import comparison, generator, program
 from tests.oracle.__main__ import FOUND, keep, shrink
 from tests.oracle.comparison import Answer, Case
+from tests.oracle.written import WRITTEN
 
 SEED = 20_26
 CASES = 3000
@@ -50,6 +51,12 @@ def test_they_are_cases_worth_asking(answers: list[Answer]) -> None:
     for reason in ("TopologyAffinityError", "UnexpectedAdmissionError", "SMTAlignmentError", "Panic"):
         assert told[reason] > 20, reason
     assert told["admitted"] > told["TopologyAffinityError"]
+
+
+def test_cases_written_for_single_rules(binary: Path) -> None:
+    assert not comparison.differences(
+        WRITTEN, lambda some: program.ask_oracle(binary, some), program.ask_engine
+    )
 
 
 @pytest.mark.skipif(not KEPT, reason="No case was ever found and kept")

@@ -1,16 +1,18 @@
 """What would make a refused pod fit: applied it fits, one step less and it does not."""
 
+from functools import cache
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from numacore.kubelet import node, options, resource, topology_manager
-from numacore.kubelet.advice import Fit, advice, asking_for, fits, with_setting
+from numacore.kubelet.advice import Advice, Fit, advice, asking_for, fits, with_setting
 from numacore.kubelet.device_manager import Device
 from numacore.kubelet.node import Node
-from numacore.kubelet.pod import Container, Pod
+from numacore.kubelet.pod import Container, Pod, PodResources
 from numacore.kubelet.resource import parse
 from tests.numacore.kubelet.builders import GIBI, container, machine, pod, running
 
@@ -88,7 +90,7 @@ def test_each_piece_of_advice_makes_the_pod_fit_and_a_step_less_does_not(why: st
     now, refused = REFUSED[why]
     _, verdict = node.admit(now, refused)
     assert not verdict.admitted
-    given = advice(now, refused, verdict)
+    given = advice(now, refused, verdict).fits
     assert given
     for piece in given:
         assert holds(now, refused, piece), piece
@@ -124,7 +126,7 @@ def holds(now: Node, refused: Pod, piece: Fit) -> bool:
 )
 def test_what_is_advised(why: str, piece: Fit) -> None:
     now, refused = REFUSED[why]
-    assert piece in advice(now, refused, node.admit(now, refused)[1])
+    assert piece in advice(now, refused, node.admit(now, refused)[1]).fits
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_what_is_advised(why: str, piece: Fit) -> None:
 )
 def test_what_is_advised_to_pods_of_several_containers(why: str, piece: Fit) -> None:
     now, refused = REFUSED[why]
-    assert piece in advice(now, refused, node.admit(now, refused)[1])
+    assert piece in advice(now, refused, node.admit(now, refused)[1]).fits
 
 
 def test_less_is_not_advised_where_the_next_whole_number_would_do_as_well() -> None:
@@ -153,7 +155,7 @@ def test_less_is_not_advised_where_the_next_whole_number_would_do_as_well() -> N
         True,
         False,
     ]
-    assert not [each for each in advice(now, asking, verdict) if each.name == "cpu"]
+    assert not [each for each in advice(now, asking, verdict).fits if each.name == "cpu"]
 
 
 CPU_OPTIONS: tuple[dict[str, str], ...] = (
@@ -204,25 +206,134 @@ def refusals(draw: st.DrawFn) -> tuple[Node, Pod]:
 def test_advice_holds_on_any_node_for_any_pod(case: tuple[Node, Pod]) -> None:
     now, asking = case
     _, verdict = node.admit(now, asking)
-    for piece in advice(now, asking, verdict):
+    for piece in advice(now, asking, verdict).fits:
         assert holds(now, asking, piece), piece
 
 
 @given(refusals())
 def test_no_smaller_request_that_helps_is_kept_back(case: tuple[Node, Pod]) -> None:
-    """Where half or a quarter of one amount alone would let the pod in, some smaller request is advised."""
+    """Where up to three CPUs or devices, half or a quarter of an amount would let the pod in, some smaller request is advised."""
     now, asking = case
     _, verdict = node.admit(now, asking)
-    if verdict.admitted or any(each.kind == "request" for each in advice(now, asking, verdict)):
+    if verdict.admitted or any(each.kind == "request" for each in advice(now, asking, verdict).fits):
         return
     for each in asking.in_order():
         for name in each.limits:
+            asked = parse(each.limits[name]).value
             step = 2 << 20 if resource.is_memory(name) else 1
-            for share in (2, 4):
-                amount = parse(each.limits[name]).value // share // step * step
-                assert not amount or not fits(now, asking_for(asking, each.name, name, amount)), name
+            few = () if resource.is_memory(name) else range(1, min(asked, 4))
+            for amount in {asked // 2, asked // 4, *few}:
+                less = amount // step * step
+                assert not less or not fits(now, asking_for(asking, each.name, name, less)), name
+
+
+@cache
+def sixteen(policy: str) -> Node:
+    """16 NUMA nodes of 16 CPUs and 8 GiB less huge pages; four serve a pod already, each with another amount of memory."""
+    now = running(
+        policy,
+        on=machine(16, cores=8),
+        topology_manager_policy_options={"max-allowable-numa-nodes": "16"},
+    )
+    for at in range(4):
+        now, verdict = node.admit(now, pod(f"p{at}", container(cpu="3", memory=f"{6000 - 100 * at}Mi")))
+        assert verdict.admitted
+    return now
+
+
+@pytest.mark.parametrize(
+    ("asked", "piece"),
+    [
+        (container(cpu="60"), Fit("request", "cpu", "16", "c", "1")),
+        (container(cpu="14", memory="33Gi"), Fit("request", "memory", "8064Mi", "c", "1Mi")),
+    ],
+)
+def test_sixteen_numa_nodes_are_searched_to_the_end(asked: Container, piece: Fit) -> None:
+    """Although a trial is dear there: what the refusal tells needs none."""
+    now, asking = sixteen("single-numa-node"), pod("z", asked)
+    given = advice(now, asking, node.admit(now, asking)[1])
+    assert given.complete
+    assert [each for each in given.fits if each.kind == "request"] == [piece]
+    assert holds(now, asking, piece)
+
+
+def test_a_search_that_ends_early_says_so_and_what_it_found_holds() -> None:
+    now = sixteen("restricted")
+    asking = pod("z", container("big", "20", "70Gi"), container("also", "40", "33Gi"))
+    given = advice(now, asking, node.admit(now, asking)[1])
+    assert not given.complete
+    assert all(holds(now, asking, each) for each in given.fits if each.kind == "request")
 
 
 def test_an_admitted_pod_needs_no_advice() -> None:
     now = filled("restricted")
-    assert advice(now, FIVE, node.admit(now, FIVE)[1]) == ()
+    assert advice(now, FIVE, node.admit(now, FIVE)[1]) == Advice()
+
+
+NEVER_BACK = running(
+    on=machine(4, cores=3),
+    reserved_system_cpus="0,11,12,23",
+    reservation={"cpu": "4", "memory": "1Gi"},
+    cpu_manager_policy_options=FULL | {options.DISTRIBUTE_ACROSS_NUMA: "true"},
+)
+
+
+def settings_advised(now: Node, refused: Pod) -> list[tuple[str, str]]:
+    given = advice(now, refused, node.admit(now, refused)[1]).fits
+    return [(each.name, each.value) for each in given if each.kind == "setting"]
+
+
+def test_either_option_is_advised_against_where_both_together_hang_the_kubelet() -> None:
+    asked = pod("wide", container(cpu="14"))
+    assert node.admit(NEVER_BACK, asked)[1].outcome == "hangs"
+    assert settings_advised(NEVER_BACK, asked) == [
+        ("cpuManagerPolicyOptions.full-pcpus-only", ""),
+        ("cpuManagerPolicyOptions.distribute-cpus-across-numa", ""),
+        ("cpuManagerPolicy", "none"),
+    ]
+
+
+def test_laxer_policies_are_advised_from_the_nearest_on() -> None:
+    now = running("single-numa-node", memory_manager_policy="None", reserved_memory=())
+    assert settings_advised(now, pod("a", container(cpu="9")))[:3] == [
+        ("topologyManagerPolicy", "restricted"),
+        ("topologyManagerPolicy", "best-effort"),
+        ("topologyManagerPolicy", "none"),
+    ]
+
+
+def test_the_other_scope_and_no_pinning_are_advised_where_they_help() -> None:
+    now, refused = REFUSED["the pod as a whole, by what its containers ask for"]
+    assert ("topologyManagerScope", "container") in settings_advised(now, refused)
+    now, refused = REFUSED["too few CPUs at all"]
+    assert settings_advised(now, refused) == [("cpuManagerPolicy", "none")]
+
+
+def test_a_pod_that_runs_is_not_advised_to_leave_for_itself() -> None:
+    """After a restart under a stricter policy the pod is asked again; only others can make room."""
+    wide = pod("wide", container(cpu="10"))
+    now = filled("best-effort", wide)
+    stricter = node.restart(
+        now, msgspec.structs.replace(now.settings, topology_manager_policy="single-numa-node")
+    )
+    refused = node.admit(stricter, wide)[1]
+    assert not refused.admitted
+    assert [each.value for each in advice(stricter, wide, refused).fits if each.kind == "leaving"] == []
+
+
+def test_changed_amounts_are_those_of_the_container_that_is_named() -> None:
+    asked = pod(
+        "p",
+        container("a", "2"),
+        container("b", "2"),
+        init=(container("i", "2"),),
+        whole={"cpu": "6", "memory": "1Gi"},
+    )
+    less = asking_for(asked, "b", "cpu", 1)
+    assert [each.requests["cpu"] for each in less.in_order()] == ["2", "2", "1"]
+    assert [each.limits["cpu"] for each in less.in_order()] == ["2", "2", "1"]
+    first = asking_for(asked, "i", "memory", 3 << 30)
+    assert [each.limits["memory"] for each in first.in_order()] == ["3Gi", "64Mi", "64Mi"]
+    whole = asking_for(asked, "", "cpu", 5)
+    assert whole.resources == PodResources({"cpu": "5", "memory": "1Gi"}, {"cpu": "5", "memory": "1Gi"})
+    assert whole.containers == asked.containers

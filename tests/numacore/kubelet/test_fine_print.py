@@ -1,11 +1,16 @@
 """Rules that show in a corner only: what each of them decides where nothing else does."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from numacore.hints import Hint, Hints, mask_of, nodes_of
 from numacore.kubelet import errors, node, options
-from numacore.kubelet.errors import StartError
+from numacore.kubelet.device_manager import Device
+from numacore.kubelet.errors import StartError, UnsupportedError
 from numacore.kubelet.settings import MemoryReservation, Settings, of_configuration
+from numacore.kubelet.verdict import Failure
 from tests.numacore.kubelet.builders import GIBI, container, machine, pod, running
 
 WHOLE_PODS = {"PodLevelResourceManagers": True}
@@ -168,3 +173,103 @@ def test_cpus_at_admission_are_kept_where_they_may_be_resized(minor: int, on: bo
     now, _ = node.admit(running(minor=minor, feature_gates=gates), pod("p", container(cpu="2")))
     text = node.state_files(now).cpu or ""
     assert ('\\"baselines\\":{\\"p\\":{\\"c\\":{\\"baseline\\":\\"2-3\\"}}}' in text) is kept
+
+
+GPU = "example.com/gpu"
+ONE_EACH: dict[str, tuple[Device, ...]] = {GPU: (Device("b", (1,)), Device("a", (0,)))}
+
+
+def test_where_admission_failed_is_told_with_the_manager_that_failed() -> None:
+    asked = pod("p", container("web", cpu="99", memory="99Gi", gpu="9"))
+    all_lack = node.report_devices(running(), ONE_EACH)
+    enough: dict[str, tuple[Device, ...]] = {GPU: tuple(Device(str(at), (0,)) for at in range(9))}
+    cpus_lack = node.report_devices(running(), enough)
+    memory_lacks = node.report_devices(running(cpu_manager_policy="none"), enough)
+    at = [node.admit(each, asked)[1].failure for each in (all_lack, cpus_lack, memory_lacks)]
+    assert at == [Failure("web", "device"), Failure("web", "cpu"), Failure("web", "memory")]
+
+
+def test_where_admission_of_a_pod_as_a_whole_failed_no_container_is_named() -> None:
+    sidecar, last = container("s", "4", "1Gi", sidecar=True), container("c", "0", "0")
+    failures: list[tuple[dict[str, str], Failure]] = [
+        ({"cpu": "4", "memory": "8Gi"}, Failure(None, "cpu")),
+        ({"cpu": "8", "memory": "1Gi"}, Failure(None, "memory")),
+    ]
+    for whole, failure in failures:
+        asked = pod("p", last, init=(sidecar,), whole=whole)
+        now = running("best-effort", "pod", feature_gates=WHOLE_PODS)
+        assert node.admit(now, asked)[1].failure == failure
+
+
+def test_devices_of_a_container_stand_by_id_with_their_numa_nodes() -> None:
+    asked = pod("p", container(gpu="2"))
+    _, verdict = node.admit(node.report_devices(running("best-effort"), ONE_EACH), asked)
+    held = verdict.placements["c"].devices[GPU]
+    assert (held.ids, held.numa) == (("a", "b"), ((0,), (1,)))
+
+
+def test_offers_of_devices_stand_by_name() -> None:
+    nic: dict[str, tuple[Device, ...]] = {"example.com/nic": (Device("x", (1,)),)}
+    now = node.report_devices(running("best-effort"), ONE_EACH | nic)
+    for scope in ("container", "pod"):
+        assert now.topology is not None
+        changed = msgspec.structs.replace(now.topology, scope=scope)
+        _, verdict = node.admit(
+            msgspec.structs.replace(now, topology=changed), pod("p", container(nic="1", gpu="1"))
+        )
+        assert [offer.resource for offer in verdict.alignments[0].offers] == [
+            GPU,
+            "example.com/nic",
+            "cpu",
+            "memory",
+        ]
+
+
+def test_what_devices_offer_is_told_by_numa_node() -> None:
+    devices: dict[str, tuple[Device, ...]] = {
+        GPU: (Device("a", (0,)), Device("b", (0,)), Device("c", (1,)), Device("d", (0, 1), healthy=False))
+    }
+    now = node.report_devices(running("best-effort"), devices)
+    now, _ = node.admit(now, pod("p", container(gpu="1")))
+    _, verdict = node.admit(now, pod("q", container(gpu="3")))
+    offered = verdict.alignments[0].offers[0]
+    assert (offered.resource, offered.requested) == (GPU, 3)
+    assert (offered.free, offered.total) == ({0: 1, 1: 1}, {0: 3, 1: 2})
+
+
+def test_a_device_that_an_init_container_leaves_counts_as_free_for_the_next() -> None:
+    now = node.report_devices(running("best-effort"), ONE_EACH)
+    asked = pod("p", container(gpu="1"), init=(container("i", gpu="2"),))
+    _, verdict = node.admit(now, asked)
+    assert [each.offers[0].free for each in verdict.alignments] == [{0: 1, 1: 1}, {0: 1, 1: 1}]
+
+
+def test_of_devices_far_away_and_those_that_are_nowhere_the_far_ones_come_first() -> None:
+    """NUMA node 1 is full, so that the CPUs say NUMA node 0, where no device lies."""
+    now = running("best-effort", minor=35)
+    now = node.report_devices(now, {GPU: (Device("a"), Device("b", (1,)))})
+    now, _ = node.admit(now, pod("q", container(cpu="8")))
+    _, verdict = node.admit(now, pod("p", container(cpu="2", gpu="1")))
+    assert verdict.placements["c"].devices[GPU].ids == ("b",)
+
+
+MANY = 17
+"""More NUMA nodes than anybody can enumerate."""
+
+
+def test_more_numa_nodes_than_can_be_enumerated_are_said_to_be_unjudged() -> None:
+    options_ = {options.MAX_ALLOWABLE_NODES: str(MANY)}
+    many = machine(MANY, cores=1, threads=1)
+    tried: tuple[dict[str, Any], ...] = (
+        {
+            "policy": "best-effort",
+            "topology_manager_policy_options": options_,
+            "memory_manager_policy": "None",
+        },
+        {"policy": "none"},
+    )
+    for changes in tried:
+        with pytest.raises(UnsupportedError, match=r"17 NUMA nodes: .* at most 16 can be judged"):
+            running(on=many, **changes)
+    alone = running("none", on=many, memory_manager_policy="None", reserved_memory=())
+    assert node.admit(alone, pod("p", container(cpu="2")))[1].admitted

@@ -4,7 +4,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numacore.kubelet import node, options, topology_manager
@@ -187,7 +187,6 @@ def test_a_kubelet_without_groups_of_numa_nodes_restarts_on_what_it_left(
     assert again.state.memory.nodes == now.state.memory.nodes
 
 
-@settings(max_examples=200)
 @given(lives(), st.data())
 def test_best_effort_refuses_no_alignment_and_none_never_asks(
     life: tuple[Node, list[Pod | str]], data: st.DataObject

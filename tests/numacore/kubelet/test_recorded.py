@@ -1,5 +1,6 @@
 """600 random cases against what the kubelet 1.37.2 itself answered: starts, refusals, placements, crashes, to the word; and 120 against
-what each of the versions before it answered (`python -m tests.oracle --minor 36 --cases 120 --seed 5150 --record FILE`)."""
+what each of the versions before it answered (`python -m tests.oracle --minor 36 --cases 120 --seed 5150 --record FILE`); and cases written for
+single rules (`tests/oracle/written.py`, recorded with `--written`)."""
 
 import gzip
 import json
@@ -11,11 +12,12 @@ from typing import Any
 import pytest
 
 from numacore.kubelet import case, settings
-from tests.oracle import comparison
+from tests.oracle import comparison, written
 
 FOLDER = Path(__file__).parent / "cases"
 RECORDED = FOLDER / "kubelet-1.37.2.jsonl.gz"
 BY_MINOR = {int(file.name.split(".")[1]): file for file in FOLDER.glob("kubelet-1.*.jsonl.gz")}
+WRITTEN = {int(file.name.split(".")[1]): file for file in FOLDER.glob("written-1.*.jsonl.gz")}
 Line = dict[str, Any]
 
 
@@ -71,5 +73,15 @@ def test_the_engine_answers_as_older_kubelets_did(minor: int) -> None:
             assert comparison.difference(line["case"], [line["answer"]], ours) is None, line["case"]["ID"]
 
 
+@pytest.mark.parametrize("minor", sorted(WRITTEN))
+def test_the_engine_answers_to_written_cases_as_the_kubelet_did(minor: int) -> None:
+    with gzip.open(WRITTEN[minor], "rt") as lines:
+        told = list(map(json.loads, lines))
+    assert [line["case"] for line in told] == written.written(minor)
+    for line in told:
+        ours = case.judge(case.read(json.dumps(line["case"])), minor)
+        assert comparison.difference(line["case"], [line["answer"]], ours) is None, line["case"]["ID"]
+
+
 def test_no_other_version_is_called_proven() -> None:
-    assert set(settings.PROVEN) == set(BY_MINOR)
+    assert set(settings.PROVEN) == set(BY_MINOR) == set(WRITTEN)

@@ -9,6 +9,7 @@ import pytest
 from numacore.hints import mask_of
 from numacore.kubelet import checkpoint, memory_manager, node, options
 from numacore.kubelet.choices import Choices
+from numacore.kubelet.device_manager import Device
 from numacore.kubelet.errors import NIL_POINTER, StartError
 from numacore.kubelet.machine import Machine
 from numacore.kubelet.node import StateFiles
@@ -190,3 +191,71 @@ def test_each_pod_on_a_numa_node_that_is_gone_may_be_the_one_that_is_named() -> 
 
 def test_without_files_everything_is_placed_anew() -> None:
     assert survival(settings("restricted"), machine(), StateFiles(), PODS).survives
+
+
+def test_a_kubelet_that_takes_its_pods_on_again_may_die_of_a_device_that_is_gone() -> None:
+    gpu = "example.com/gpu"
+    devices = (Device("a", (0,)), Device("b", (1,)))
+    now, _ = node.admit(running("restricted"), PODS[0])
+    asked = pod("g", container(gpu="1"))
+    now, verdict = node.admit(node.report_devices(now, {gpu: devices}), asked)
+    (held,) = verdict.placements["c"].devices[gpu].ids
+    rest = tuple(each for each in devices if each.id != held)
+    left_, gone = node.state_files(now), node.report_devices(now, {gpu: rest}).state
+    found = survival(settings("restricted"), machine(), left_, (PODS[0], asked), gone)
+    assert (found.survives, found.panics, found.refusal) == (False, True, NIL_POINTER)
+    assert [(each.pod.uid, each.verdict.outcome) for each in found.lost] == [("g", "panics")]
+    whole = survival(settings("restricted"), machine(), left_, (PODS[0], asked), now.state)
+    assert (whole.survives, whole.lost) == (True, ())
+
+
+def test_a_kubelet_that_is_stopped_by_its_cpus_has_no_differences_of_memory_to_tell() -> None:
+    """Without a memory file there is nothing that could differ, and a damaged one says nothing either."""
+    files = left()
+    for memory in (None, "no json"):
+        found = survival(
+            settings("restricted", cpu_manager_policy="none"), machine(), StateFiles(files.cpu, memory), PODS
+        )
+        assert found.refusal.startswith("could not restore state from checkpoint: configured policy")
+        assert found.differences == ()
+
+
+def test_a_start_that_ends_for_certain_reasons_has_no_others() -> None:
+    found = survival(settings("restricted", cpu_manager_policy="none"), machine(), left(), PODS)
+    assert (found.alternatives, found.chance) == ((), False)
+
+
+def test_which_of_two_wrong_sums_stops_a_restart_is_open() -> None:
+    wrong = (MemoryReservation(0, {"memory": "2Gi", "hugepages-2Mi": "4Mi"}),)
+    found = survival(settings("restricted", reserved_memory=wrong), machine(), left(), PODS)
+    assert "hugepages-2Mi" in found.refusal
+    (other,) = found.alternatives
+    assert '"memory" is not equal' in other
+    assert not found.panics
+
+
+def test_a_kubelet_that_never_comes_back_from_a_running_pod_does_not_survive() -> None:
+    """14 CPUs in whole cores, in equal shares, with a CPU reserved on each NUMA node: tests/oracle/written.py, never-comes-back."""
+    now = settings(
+        reserved_system_cpus="0,11,12,23",
+        reservation={"cpu": "4", "memory": "1Gi"},
+        cpu_manager_policy_options={options.DISTRIBUTE_ACROSS_NUMA: "true", options.FULL_PCPUS_ONLY: "true"},
+    )
+    asked = pod("wide", container(cpu="14"))
+    found = survival(now, machine(4, cores=3), StateFiles(), (PODS[1], asked, PODS[0]))
+    assert (found.survives, found.panics) == (False, True)
+    assert "a loop that never ends" in found.refusal
+    assert [(each.pod.uid, each.verdict.outcome) for each in found.lost] == [("wide", "hangs")]
+
+
+def test_pods_that_are_lost_before_the_kubelet_dies_are_named_too() -> None:
+    first, second = machine().nodes
+    dying = Machine((first, msgspec.structs.replace(second, hugepages={})))
+    wide = pod("wide", container(cpu="9"))
+    pages = pod("pages", container(hugepages_2Mi="2Mi"))
+    found = survival(settings("single-numa-node"), dying, StateFiles(), (wide, pages, PODS[0]))
+    assert [(each.pod.uid, each.verdict.outcome) for each in found.lost] == [
+        ("wide", "refused"),
+        ("pages", "panics"),
+    ]
+    assert found.panics

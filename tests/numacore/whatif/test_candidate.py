@@ -149,3 +149,109 @@ def test_a_device_that_another_pod_holds_is_no_reason_to_refuse_the_next() -> No
     found = nodes.candidate_of(msgspec.structs.replace(known, containers=(holder,)))
     asked = {"cpu": "2", "memory": "1Gi", "vendor.example/gpu": "1"}
     assert node.admit(found, Pod("new", (Asked("app", asked, asked),)))[1].admitted
+
+
+def test_what_a_container_holds_that_does_not_run_any_more_stays_the_pods() -> None:
+    """An init container of u1 has ended; its CPUs stand in the state file and may be used again by its pod alone."""
+    state = CpuManagerState(
+        "static", CpuSet.parse("0,4-7"), {"u1": {"web": CpuSet.parse("1-2"), "setup": CpuSet.parse("3")}}
+    )
+    found = nodes.candidate_of(facts(kubelet(cpu_state=state)))
+    asked = Pod("new", (Asked("app", {"cpu": "4", "memory": "1Gi"}, {"cpu": "4", "memory": "1Gi"}),))
+    after, _ = node.admit(found, asked)
+    assert set(after.state.cpu.assignments["u1"]) == {"web", "setup"}
+
+
+GPU = "vendor.example/gpu"
+
+
+def test_devices_are_held_by_pods_and_by_whoever_only_the_socket_knows() -> None:
+    known = facts(
+        kubelet(allocatable_devices=(DeviceClaim(GPU, ("a", "b"), (0,)), DeviceClaim(GPU, ("c",), (1,))))
+    )
+    (web,) = known.containers
+    first = msgspec.structs.replace(web, devices=(DeviceClaim(GPU, ("a",), (0,)),))
+    second = msgspec.structs.replace(web, id="c2", name="log", devices=(DeviceClaim(GPU, ("b",), (0,)),))
+    nobody = msgspec.structs.replace(
+        web,
+        id="shop/web-0/app",
+        pod_uid=None,
+        name=None,
+        devices=(DeviceClaim(GPU, ("c",), (1,)), DeviceClaim("other/x", ("z",), ())),
+    )
+    found = candidate.of_facts("n1", msgspec.structs.replace(known, containers=(first, second, nobody)))
+    assert found.kubelet is not None
+    devices = found.kubelet.state.devices
+    assert devices.pods == {
+        "u1": {"web": {GPU: {"a": (0,)}}, "log": {GPU: {"b": (0,)}}},
+        "shop/web-0/app": {"": {GPU: {"c": (1,)}}},
+    }
+    assert devices.allocated == {GPU: {"a", "b", "c"}}
+    assert found.devices_known
+    assert found.room[GPU] == candidate.Room(Fraction(3), Fraction(3))
+    assert set(found.kubelet.state.pods) == {"u1", "shop/web-0/app"}
+
+
+def test_the_room_of_memory_and_what_nobody_knows_of_it() -> None:
+    known = facts()
+    (web,) = known.containers
+    other = msgspec.structs.replace(
+        web, id="c2", pod_uid="u2", qos="Burstable", exclusive=CpuSet(), memory_limit=None
+    )
+    found = candidate.of_facts("n1", msgspec.structs.replace(known, containers=(web, other)))
+    eviction = 100 << 20
+    assert found.room["memory"] == candidate.Room(Fraction(10 * GIB), Fraction(32 * GIB - eviction), 1)
+    assert found.room["cpu"].unknown == 1
+
+
+def test_an_object_of_volcanos_own_is_taken_as_it_is() -> None:
+    mine = candidate.numatopology(facts(), nodes.candidate_of(facts()).settings)
+    other = msgspec.structs.replace(mine, topology_manager="best-effort")
+    assert candidate.of_facts("n1", facts(), other).volcano == other
+
+
+def test_offline_cpus_and_those_of_no_numa_node_are_not_exported() -> None:
+    known = facts()
+    cpus = list(known.topology.cpus)
+    cpus[7] = msgspec.structs.replace(cpus[7], online=False)
+    cpus[6] = msgspec.structs.replace(cpus[6], numa=None)
+    cpus[5] = msgspec.structs.replace(cpus[5], socket=None, core=None)
+    bent = msgspec.structs.replace(known, topology=msgspec.structs.replace(known.topology, cpus=tuple(cpus)))
+    made = candidate.numatopology(bent, nodes.candidate_of(known).settings)
+    assert sorted(made.cpus) == [0, 1, 2, 3, 4, 5]
+    assert (made.cpus[5].numa, made.cpus[5].socket, made.cpus[5].core) == (1, 0, 0)
+    assert made.allocatable == bent.topology.online - CpuSet.parse("1-2")
+
+
+def test_amounts_that_nobody_reserves_are_none_to_the_resource_exporter() -> None:
+    told = kubelet(kubeReserved=Setting({"memory": "1Gi"}, "file"), systemReserved=Setting(None, "file"))
+    made = candidate.numatopology(facts(told), nodes.candidate_of(facts()).settings)
+    assert made.reserved == 0
+    unread = candidate.numatopology(
+        msgspec.structs.replace(facts(), kubelet=None), nodes.candidate_of(facts()).settings
+    )
+    assert unread.reserved == 0
+    assert unread.allocatable == facts().topology.online
+
+
+def test_a_memory_file_that_cannot_be_read_or_is_of_another_policy_is_named() -> None:
+    static = {
+        "memoryManagerPolicy": Setting("Static", "file"),
+        "reservedMemory": Setting([{"numaNode": 0, "limits": {"memory": "100Mi"}}], "file"),
+    }
+    assert problem(kubelet(**static)) == ("state-unknown", {"manager": "memory"})
+    none = MemoryManagerState("None", {}, {}, {})
+    assert problem(kubelet(memory_state=none, **static)) == (
+        "policy-pending",
+        {"manager": "memory", "asked": "Static", "in_force": "None"},
+    )
+
+
+def test_what_is_assumed_is_said_with_the_versions() -> None:
+    found = [candidate.minor_of(version)[1] for version in (None, "v1.44.0", "v1.28.4")]
+    assert [[each.values for each in assumed] for assumed in found] == [
+        [{"version": "1.37"}],
+        [{"version": "1.44", "nearest": "1.37"}],
+        [{"version": "1.28"}],
+    ]
+    assert candidate.minor_of("1.36.0")[0] == 36

@@ -204,3 +204,48 @@ def test_somebody_elses_node_is_left_alone_and_the_wish_judged_all_the_same() ->
 def test_only_what_the_new_settings_bring_is_found() -> None:
     found = asked(Wish(scope="pod", topology_policy="none"))
     assert [finding.reason.code for finding in found.findings] == ["without-policy"]
+
+
+def two_that_do_not_fit() -> Facts:
+    """u1 and u2 ask for three CPUs each and own none. Without CPUs 0, 4 and 5 one socket has three and the other two."""
+    facts = node(
+        file(TEXT.replace("static", "none").replace("restricted", "none")),
+        cpu_state=CpuManagerState("none", CpuSet.parse("0-7"), {}),
+    )
+    assert facts.kubelet is not None
+    settings = facts.kubelet.settings | {
+        "cpuManagerPolicy": Setting("none", "file", PATH),
+        "topologyManagerPolicy": Setting("none", "file", PATH),
+    }
+    [web] = facts.containers
+    both = tuple(
+        msgspec.structs.replace(
+            web,
+            id=f"c-{uid}",
+            pod_uid=uid,
+            exclusive=CpuSet.parse(""),
+            cpu_request=3.0,
+            memory_limit=1 << 30,
+        )
+        for uid in ("u1", "u2")
+    )
+    kubelet = msgspec.structs.replace(facts.kubelet, settings=settings)
+    return msgspec.structs.replace(facts, kubelet=kubelet, containers=both)
+
+
+@pytest.mark.parametrize(("oldest", "lost"), [("u1", "u2"), ("u2", "u1")])
+def test_of_two_that_cannot_both_stay_the_older_one_does(oldest: str, lost: str) -> None:
+    """As a starting kubelet takes pods on, whatever their uids are."""
+    facts = two_that_do_not_fit()
+    ages = {"u1": 2000.0, "u2": 2000.0} | {oldest: 1000.0}
+    found = changing.preview(
+        facts, Wish(topology_policy="single-numa-node", reserved_cpus="0,4-5"), NodeInfo(), ages
+    )
+    assert found.changed is not None
+    assert [each.pod.uid for each in found.changed.lost] == [lost]
+    assert found.assumed == ()
+
+
+def test_that_nobody_tells_their_ages_is_said() -> None:
+    found = asked(Wish(topology_policy="single-numa-node", reserved_cpus="0,4-5"), two_that_do_not_fit())
+    assert [(each.code, each.values) for each in found.assumed] == [("change-ages-unknown", {"pods": 2})]

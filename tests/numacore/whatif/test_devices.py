@@ -58,7 +58,7 @@ def test_devices_in_use_are_missing_and_a_smaller_request_is_advised() -> None:
     known = node(ALL, "a", policy="none")
     answer = judging.judge_node(asking("3"), known, wanted=1)
     assert answer.shortage == judging.Shortage(NIC, Fraction(3), Fraction(2))
-    less, leaves = advising.advice(asking("3"), known, answer)
+    less, leaves = advising.advice(asking("3"), known, answer).fits
     assert (less.kind, less.name, less.value, less.step) == ("request", NIC, "2", "1")
     assert (leaves.kind, leaves.value) == ("leaving", "u1")
     assert judging.judge_node(asking("2"), known, wanted=1).admitted
@@ -80,3 +80,13 @@ def test_where_the_kubelet_does_not_tell_nothing_is_claimed_of_devices() -> None
 
 def test_how_many_fit_ends_where_the_devices_end() -> None:
     assert judging.judge_node(asking("1"), node(ALL, "a"), wanted=5).fits == 2
+
+
+def test_which_numa_nodes_device_is_given_is_open_without_a_policy() -> None:
+    """Two of the three devices lie on the same NUMA node and count as the same."""
+    known = node(ALL, policy="none")
+    assert known.kubelet is not None
+    first = judging.judge_node(asking("1"), known, wanted=1).first
+    (other,) = judging.open_choices(asking("1"), known.kubelet)
+    assert first is not None
+    assert {each.placements["main"].devices[NIC].numa for each in (first, other)} == {((0,),), ((1,),)}

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from numacore.cpuset import CpuSet
-from numacore.kubeletstate import CpuManagerState, Kubelet, Setting
-from numacore.whatif.surviving import Outlook, outlook
+from numacore.kubelet.pod import Pod
+from numacore.kubeletstate import CpuManagerState, Kubelet, MemoryManagerState, Setting
+from numacore.whatif.surviving import Outlook, ageless, outlook, running_pods
+from numacore.workload import Container, MemoryBlock
+from tests.numacore import machines
 from tests.numacore.whatif import nodes
 
 
@@ -66,3 +71,125 @@ def test_where_too_little_is_known_it_says_so(told: Kubelet, code: str) -> None:
     assert found.survival is None
     assert found.problem is not None
     assert found.problem.code == code
+
+
+def seen(uid: str, name: str = "c", qos: str = "Guaranteed", **more: Any) -> Container:
+    fields: dict[str, Any] = {
+        "id": f"{uid}-{name}",
+        "pod_uid": uid,
+        "name": name,
+        "qos": qos,
+        "cpu_request": 2.0,
+        "memory_limit": nodes.GIB,
+    }
+    return Container(**fields | more)
+
+
+def pods_of(
+    *containers: Container, told: Kubelet | None = None, ages: dict[str, float] | None = None
+) -> list[Pod]:
+    known = msgspec.structs.replace(nodes.facts(told), containers=containers)
+    return running_pods(known, ages or {})
+
+
+def test_the_oldest_pod_comes_first_and_those_of_unknown_age_last_by_uid() -> None:
+    containers = [seen(uid) for uid in ("d", "b", "c", "a")]
+    ages = {"c": 5.0, "d": 3.0}
+    assert [each.uid for each in pods_of(*containers, ages=ages)] == ["d", "c", "a", "b"]
+
+
+def test_a_pod_asks_for_what_it_holds() -> None:
+    """CPUs and kinds of memory by the state files; of what they do not have, what the container asked for."""
+    cpus = CpuManagerState("static", CpuSet.parse("0,4-7"), {"p": {"own": CpuSet.parse("1-3")}})
+    blocks = (
+        MemoryBlock("memory", 1 << 30, (0,)),
+        MemoryBlock("memory", 2 << 30, (1,)),
+        MemoryBlock("hugepages-2Mi", 4 << 20, (0,)),
+    )
+    memory = MemoryManagerState("Static", {}, {}, {"p": {"own": blocks}})
+    told = nodes.kubelet(cpu_state=cpus, memory_state=memory)
+    (found,) = pods_of(
+        seen("p", "own"),
+        seen("p", "part", cpu_request=1.5),
+        seen("p", "none", cpu_request=None, memory_limit=None),
+        told=told,
+    )
+    assert {each.name: each.requests for each in found.containers} == {
+        "own": {"cpu": "3", "memory": str(3 << 30), "hugepages-2Mi": str(4 << 20)},
+        "part": {"cpu": "1500m", "memory": str(1 << 30)},
+        "none": {"cpu": "1m", "memory": "1"},
+    }
+    assert all(each.limits == each.requests for each in found.containers)
+
+
+def test_a_pod_that_is_not_guaranteed_asks_for_nothing_of_its_own() -> None:
+    (found,) = pods_of(seen("p", "a", "Burstable"), seen("p", "b", "Burstable"))
+    assert [(each.name, each.requests) for each in found.containers] == [("a", {}), ("b", {})]
+
+
+def test_what_is_no_pod_does_not_compete() -> None:
+    plain = Container(id="x", pod_uid="z", name="x", kubernetes=False)
+    nameless = seen("q", name="")
+    assert [each.uid for each in pods_of(plain, nameless, seen("p"))] == ["p"]
+    assert running_pods(msgspec.structs.replace(nodes.facts(), kubelet=None)) == []
+
+
+def test_pods_of_unknown_age_matter_only_where_several_compete() -> None:
+    def unknown(*containers: Container, **ages: float) -> int:
+        return ageless(msgspec.structs.replace(nodes.facts(), containers=containers), ages)
+
+    a, b, c = seen("a"), seen("b"), seen("c", qos="Burstable")
+    assert (
+        unknown(a),
+        unknown(a, c),
+        unknown(a, b),
+        unknown(a, b, c, a=1.0),
+        unknown(a, b, a=1.0, b=2.0),
+    ) == (0, 0, 2, 1, 0)
+
+
+def test_an_unread_memory_file_leaves_the_answer_open() -> None:
+    static = {
+        "memoryManagerPolicy": Setting("Static", "file"),
+        "reservedMemory": Setting([{"numaNode": 0, "limits": {"memory": "100Mi"}}], "file"),
+    }
+    found = asked(nodes.kubelet(**static))
+    assert found.problem is not None
+    assert (found.problem.code, found.problem.values) == ("state-unknown", {"manager": "memory"})
+    cpu = asked(nodes.kubelet(cpu_state=None)).problem
+    assert cpu is not None
+    assert cpu.values == {"manager": "cpu"}
+    nobody_pins = nodes.kubelet(cpuManagerPolicy=Setting("none", "file"), cpu_state=None)
+    assert asked(nobody_pins).survival is not None
+
+
+def test_what_it_takes_for_granted_is_said() -> None:
+    found = asked(msgspec.structs.replace(nodes.kubelet(), version="v1.28.1"))
+    assert [each.code for each in found.assumed] == ["version-documents"]
+    wrong = nodes.kubelet(evictionHard=Setting({"memory.available": "much"}, "file"))
+    assert [each.code for each in asked(msgspec.structs.replace(wrong, version=None)).assumed] == [
+        "version-assumed"
+    ]
+
+
+def test_more_numa_nodes_than_can_be_judged_are_said_to_be_so() -> None:
+    many = machines.topology({at: str(at) for at in range(17)})
+    static = CpuManagerState("static", CpuSet.parse("0-16"), {})
+    told = nodes.kubelet(
+        cpu_state=static, topologyManagerPolicyOptions=Setting({"max-allowable-numa-nodes": "17"}, "file")
+    )
+    known = msgspec.structs.replace(
+        nodes.facts(told), topology=many, attributes=machines.attributes(many), containers=()
+    )
+    found = outlook(known)
+    assert found.problem is not None
+    assert found.problem.code == "would-not-start"
+    assert "17 NUMA nodes" in str(found.problem.values["message"])
+
+
+def test_pods_are_named_where_their_name_is_known() -> None:
+    known = nodes.facts()
+    named = seen("p", namespace="shop", pod="web-0")
+    half = seen("q", namespace="shop")
+    found = outlook(msgspec.structs.replace(known, containers=(*known.containers, named, half)))
+    assert found.running == {"u1": "u1", "p": "shop/web-0", "q": "q"}

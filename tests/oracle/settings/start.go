@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -136,7 +137,8 @@ func reserve(config *kubeletconfig.KubeletConfiguration, online []int) error {
 		return errors.New("--qos-reserved value failed to parse: " + err.Error())
 	}
 	if !utilfeature.DefaultFeatureGate.Enabled(features.TopologyManagerPolicyOptions) && config.TopologyManagerPolicyOptions != nil {
-		return errors.New("topology manager policy options need their feature gate")
+		return fmt.Errorf("topology manager policy options %v require feature gates %q enabled",
+			config.TopologyManagerPolicyOptions, features.TopologyManagerPolicyOptions)
 	}
 	return nil
 }

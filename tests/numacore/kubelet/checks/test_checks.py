@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
+from numacore.kubelet.checks import running
 from numacore.kubelet.checks.assembly import File, Sources
 from numacore.kubelet.checks.check import Checked, Running, check
 from numacore.kubelet.checks.documents import read
 from numacore.kubelet.checks.findings import Finding
 from numacore.kubelet.machine import Machine
 from numacore.kubelet.node import StateFiles
-from tests.numacore.kubelet.builders import machine
+from tests.numacore.kubelet.builders import machine, settings
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 STATIC = 'cpuManagerPolicy: static\nkubeReserved: {cpu: "1"}\n'
@@ -106,6 +107,12 @@ FATAL: list[tuple[str, str, str, str]] = [
     ("memoryReservationPolicy: Tiered\n", "value-unknown", "memoryReservationPolicy", "choose"),
     ("memorySwap: {swapBehavior: limitedSwap}\n", "value-case", "memorySwap.swapBehavior", "write"),
     ("maxPods: -1\n", "number", "maxPods", "number-within"),
+    ("nodeLeaseDurationSeconds: -1\n", "number", "nodeLeaseDurationSeconds", "number-within"),
+    ("systemCgroups: /system\n", "needs-field", "systemCgroups", "set-field"),
+    ("imageGCHighThresholdPercent: 70\nimageGCLowThresholdPercent: 70\n", "number", "imageGCLowThresholdPercent", "number-within"),
+    ("maxParallelImagePulls: 0\n", "number", "maxParallelImagePulls", "number-within"),
+    ("maxParallelImagePulls: 2\nserializeImagePulls: true\n", "serial-pulls", "maxParallelImagePulls", "set-field"),
+    ("runOnce: true\n", "run-once", "runOnce", "remove-field"),
 ]  # fmt: skip
 
 
@@ -411,3 +418,190 @@ def test_what_is_no_configuration_is_refused(text: str) -> None:
     found = check(Sources(minor=37, file=File("config.yaml", read(text))), machine())
     assert not found.starts
     assert found.findings[0].where == "config.yaml"
+
+
+ONLY_EVICTION = {"kind": "memory", "need": 100 << 20, "eviction": 100 << 20}
+SIGNALS_LEFT = "nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree"
+TOLD: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
+    (TOPOLOGY.replace("restricted", "Restricted"), "value-case", {"value": "Restricted"}, {"value": "restricted"}),
+    (
+        TOPOLOGY.replace("restricted", "strict"), "value-unknown", {"value": "strict"},
+        {"values": "none, best-effort, restricted, single-numa-node"},
+    ),
+    (
+        STATIC + 'cpuManagerPolicyOptions: {align-by-socket: "true"}\n', "option-gate",
+        {"stage": "Alpha", "option": "align-by-socket"}, {"stage": "Alpha", "option": "align-by-socket"},
+    ),
+    (STATIC + 'cpuManagerPolicyOptions: {full-pcpus-only: "yes"}\n', "option-value", {"option": "full-pcpus-only"}, {"option": "full-pcpus-only"}),
+    ('reservedSystemCPUs: "14-99"\n', "cpus-not-online", {"cpus": "16-99", "online": "0-15"}, {"cpus": "14-15"}),
+    ('reservedSystemCPUs: "0-"\n', "bad-cpus", {"value": "0-"}, {}),
+    ("reservedSystemCPUs: 0\n", "unquoted", {"value": "0"}, {"value": "0"}),
+    ("enforceNodeAllocatable: pods\n", "wrong-type", {"value": "pods", "type": "[]string"}, {"type": "[]string"}),
+    ("cpuManagerReconcilePeriod: 10x\n", "bad-duration", {"value": "10x"}, {}),
+    ("enforceNodeAllocatable: [pods, pods]\n", "twice", {"value": "pods"}, {"value": "pods"}),
+    ("enforceNodeAllocatable: [none, pods]\n", "none-with-others", {}, {"value": "none"}),
+    ("enforceNodeAllocatable: [system-reserved]\n", "needs-field", {"field": "systemReservedCgroup"}, {"field": "systemReservedCgroup"}),
+    (
+        "enforceNodeAllocatable: [kube-reserved, kube-reserved-compressible]\nkubeReservedCgroup: /k\n", "exclusive",
+        {"first": "kube-reserved", "second": "kube-reserved-compressible"}, {"value": "kube-reserved-compressible"},
+    ),
+    ("reservedMemory: [{numaNode: 1, limits: {cpu: 1}}]\n", "memory-kind", {"numa": 1, "kind": "cpu"}, {}),
+    ("reservedMemory: [{numaNode: 1, limits: {memory: 0}}]\n", "memory-zero", {"numa": 1, "kind": "memory"}, {}),
+    (
+        "reservedMemory: [{numaNode: 1, limits: {memory: 1}}, {numaNode: 1, limits: {memory: 2}}]\n", "memory-twice",
+        {"numa": 1, "kind": "memory"}, {},
+    ),
+    ("memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 7, limits: {memory: 100Mi}}]\n", "memory-no-node", {"numa": "7"}, {"numa": "7"}),
+    (
+        "memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]\n", "memory-sum",
+        ONLY_EVICTION | {"have": 1 << 30}, ONLY_EVICTION | {"have": 1 << 30},
+    ),
+    ('kubeReserved: {gpu: "1"}\n', "not-reservable", {"kind": "gpu"}, {"kinds": "cpu, memory, ephemeral-storage, pid"}),
+    ('systemReserved: {cpu: "-0.5"}\n', "number", {"value": "-0.5"}, {}),
+    ('evictionHard: {memory.available: "150%"}\n', "bad-threshold", {"value": "150%"}, {}),
+    ('qosReserved: {memory: "50"}\n', "bad-percentage", {"value": "50"}, {}),
+    ("memoryThrottlingFactor: 0.8\nfeatureGates: {MemoryQoS: false}\n", "needs-gate", {"gate": "MemoryQoS"}, {"gate": "MemoryQoS"}),
+    (
+        "memoryThrottlingFactor: 1.5\n", "number", {"value": 1.5},
+        {"demand": "must be greater than 0 and less than or equal to 1.0"},
+    ),
+    ("cpuManagrPolicy: static\n", "unknown-field", {"field": "cpuManagerPolicy"}, {"field": "cpuManagerPolicy"}),
+    ("cpuManagerPolicy: none\ncpuManagerPolicy: none\n", "duplicate", {"line": 4}, {}),
+    ("---\n" + HEAD + STATIC, "more-documents", {"number": 2}, {}),
+    ('evictionHard: {memory.available: "1Gi"}\n', "eviction-defaults-lost", {"signals": SIGNALS_LEFT}, {"signals": SIGNALS_LEFT}),
+    ("topologyManagerScope: pod\n", "without-policy", {"policy": "topologyManagerPolicy"}, {"policy": "topologyManagerPolicy"}),
+    ('reservedSystemCPUs: "0-1"\n' + STATIC, "cpus-beat-amount", {"cpus": "0-1", "number": 2}, {}),
+    ('reservedSystemCPUs: "0-1"\n', "cpus-only-counted", {"cpus": "0-1"}, {}),
+    (TOPOLOGY, "only-devices", {"policy": "restricted"}, {}),
+    (
+        'cpuManagerPolicy: static\nreservedSystemCPUs: "0"\ncpuManagerPolicyOptions: {full-pcpus-only: "true"}\n', "half-cores",
+        {"cpus": "1"}, {"cpus": "1"},
+    ),
+    ("nodeLeaseDurationSeconds: -1\n", "number", {"value": -1}, {"demand": "must be greater than 0"}),
+    ("systemCgroups: /system\n", "needs-field", {"field": "cgroupRoot"}, {"field": "cgroupRoot"}),
+    ("imageGCHighThresholdPercent: 70\nimageGCLowThresholdPercent: 70\n", "number", {"value": 70}, {"demand": "must be less than 70"}),
+    ("maxParallelImagePulls: 0\n", "number", {"value": 0}, {"demand": "must be a positive number"}),
+    ("maxParallelImagePulls: 2\nserializeImagePulls: true\n", "serial-pulls", {}, {"field": "serializeImagePulls"}),
+    ("port: 70000\n", "number", {"value": 70000}, {"demand": "must be between 1 and 65535, inclusive"}),
+    ("readOnlyPort: -1\n", "number", {"value": -1}, {"demand": "must be between 0 and 65535, inclusive"}),
+    ("oomScoreAdj: -2000\n", "number", {"value": -2000}, {"demand": "must be between -1000 and 1000, inclusive"}),
+    ("featureGates: {CPUManager: true}\n", "gate-removed", {"gate": "CPUManager", "since": "1.33"}, {"gate": "CPUManager"}),
+    ("featureGates: {CPUManagerPolicyOptions: true}\n", "gate-ending", {"gate": "CPUManagerPolicyOptions"}, {"gate": "CPUManagerPolicyOptions"}),
+]  # fmt: skip
+"""What a finding and its remedy tell beside their codes: the wrong value, the right one, amounts in bytes."""
+
+
+@pytest.mark.parametrize(("text", "code", "reason", "remedy"), TOLD)
+def test_a_finding_tells_what_is_wrong_and_what_to_write(
+    text: str, code: str, reason: dict[str, Any], remedy: dict[str, Any]
+) -> None:
+    finding = the(checked(text), code)
+    assert (finding.reason.values, finding.remedy.values) == (reason, remedy)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'kubeReserved: {cpu: "500m"}\n',
+        'systemReserved: {memory: "0"}\n',
+        'evictionHard: {memory.available: "100%"}\n',
+        'evictionHard: {memory.available: "0%"}\n',
+        'evictionHard: {memory.available: "100.0%"}\n',
+        'evictionHard: {memory.available: "5.5%"}\n',
+    ],
+)
+def test_amounts_at_the_edge_are_taken(text: str) -> None:
+    assert checked(text).starts
+
+
+@pytest.mark.parametrize(
+    ("text", "minor", "gate", "words"),
+    [
+        (
+            TOPOLOGY + 'topologyManagerPolicyOptions: {prefer-closest-numa-nodes: "true", max-allowable-numa-nodes: "9"}\n',
+            34,
+            "TopologyManagerPolicyOptions",
+            "topology manager policy options map[max-allowable-numa-nodes:9 prefer-closest-numa-nodes:true] require feature gates",
+        ),
+        (
+            STATIC + 'cpuManagerPolicyOptions: {full-pcpus-only: "true"}\n',
+            32,
+            "CPUManagerPolicyOptions",
+            "CPU Manager policy options map[full-pcpus-only:true] require feature gates",
+        ),
+    ],
+)  # fmt: skip
+def test_options_whose_gate_is_off(text: str, minor: int, gate: str, words: str) -> None:
+    (finding,) = checked(f"{text}featureGates: {{{gate}: false}}\n", minor=minor).told
+    assert (finding.reason.code, finding.reason.values, finding.remedy.values) == (
+        "needs-gate",
+        {"gate": gate},
+        {"gate": gate},
+    )
+    assert finding.words == f'{words} "{gate}" enabled'
+
+
+def test_what_is_reserved_is_summed_up_and_a_numa_node_that_is_not_named_is_0() -> None:
+    text = (
+        "memoryManagerPolicy: Static\n"
+        'kubeReserved: {cpu: "1", memory: 1Gi}\nsystemReserved: {cpu: 500m, memory: 2Gi}\nevictionHard: {memory.available: 50Mi}\n'
+        "reservedMemory: [{limits: {memory: 2Gi}}, {numaNode: 1, limits: {memory: 1074Mi}}]\n"
+    )
+    found = checked(text)
+    assert found.settings is not None
+    assert found.settings.reservation == {"cpu": "1500m", "memory": "3122Mi"}
+    assert [(each.numa, each.limits) for each in found.settings.reserved_memory] == [
+        (0, {"memory": "2Gi"}),
+        (1, {"memory": "1074Mi"}),
+    ]
+    assert found.starts
+
+
+def test_more_numa_nodes_than_anybody_can_enumerate_are_a_warning() -> None:
+    text = TOPOLOGY + 'topologyManagerPolicyOptions: {max-allowable-numa-nodes: "17"}\n'
+    finding = the(checked(text, on=machine(17, cores=1)), "too-many-nodes")
+    assert (finding.severity, finding.field, finding.reason.values["nodes"]) == (
+        "warning",
+        "topologyManagerPolicy",
+        17,
+    )
+    assert "17 NUMA nodes" in str(finding.reason.values["told"])
+    over = the(checked(TOPOLOGY, on=machine(9, cores=1)), "too-many-nodes")
+    assert (over.severity, over.reason.values["nodes"]) == ("fatal", 9)
+
+
+def test_words_that_nobody_explained_are_handed_on_without_a_field() -> None:
+    field, reason, remedy = running.explained("something new", settings(), machine(), {})
+    assert (field, reason.code, remedy.code) == ("", "managers-refuse", "read-words")
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "values"),
+    [
+        ("cpuManagerPolicy: strict\n", "cpuManagerPolicy", "none, static"),
+        ("memoryManagerPolicy: strict\n", "memoryManagerPolicy", "None, Static"),
+        ("topologyManagerScope: node\n", "topologyManagerScope", "container, pod"),
+    ],
+)
+def test_an_unknown_policy_is_told_those_that_there_are(text: str, field: str, values: str) -> None:
+    (finding,) = checked(text).told
+    assert (finding.field, finding.reason.values, finding.remedy.values) == (
+        field,
+        {"value": "strict" if "strict" in text else "node"},
+        {"values": values},
+    )
+
+
+@pytest.mark.parametrize(
+    "reserved",
+    ["systemReserved: {memory: 1Gi}", "systemReserved: {memory: 512Mi}\nkubeReserved: {memory: 512Mi}"],
+)
+def test_whoever_forgets_the_threshold_is_told_so_whatever_reserves(reserved: str) -> None:
+    text = f"memoryManagerPolicy: Static\n{reserved}\nreservedMemory: [{{numaNode: 0, limits: {{memory: 1Gi}}}}]\n"
+    finding = the(checked(text), "memory-sum-eviction")
+    assert finding.reason.values == {
+        "kind": "memory",
+        "have": 1 << 30,
+        "need": (1 << 30) + (100 << 20),
+        "eviction": 100 << 20,
+    }
