@@ -36,6 +36,11 @@ class MemoryStore:
         with self._lock:
             return {node: self._nodes[node] for node in nodes if node in self._nodes}
 
+    def sections(self, nodes: Iterable[int], name: str) -> dict[int, bytes]:
+        with self._lock:
+            found = ((node, self._nodes[node].sections.get(name)) for node in nodes if node in self._nodes)
+            return {node: data for node, data in found if data is not None}
+
     def forget(self, nodes: Collection[int]) -> None:
         with self._lock:
             for node in nodes:

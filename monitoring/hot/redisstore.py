@@ -113,6 +113,16 @@ class RedisStore:
             found.update((node, _node(fields)) for node, fields in zip(batch, answers, strict=True) if fields)
         return found
 
+    def sections(self, nodes: Iterable[int], name: str) -> dict[int, bytes]:
+        found: dict[int, bytes] = {}
+        for batch in _batches(nodes):
+            with self._reads() as pipeline:
+                for node in batch:
+                    pipeline.hget(f"{PREFIX}node:{node}", name)
+                answers = pipeline.execute()
+            found.update((node, data) for node, data in zip(batch, answers, strict=True) if data is not None)
+        return found
+
     def forget(self, nodes: Collection[int]) -> None:
         if nodes:
             with self._pipeline() as pipeline:

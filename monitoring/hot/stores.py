@@ -28,6 +28,9 @@ class Store(Protocol):
     def get_many(self, nodes: Iterable[int]) -> dict[int, HotNode]:
         """The newest answers of these nodes, as far as there are any."""
 
+    def sections(self, nodes: Iterable[int], name: str) -> dict[int, bytes]:
+        """One section of these nodes' newest answers, as far as there is one; not that of usage, which `get_many` puts together."""
+
     def forget(self, nodes: Collection[int]) -> None:
         """Drops these nodes."""
 

@@ -19,6 +19,7 @@ What it relies on, and what not:
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -46,6 +47,8 @@ class Pace(msgspec.Struct, frozen=True):
     """Changes that the sink gets at once, at most."""
     gather: float = 0.2
     """How long the first of them waits for others."""
+    between: float = 1.0
+    """From one hand-over to the next, at least: what comes alone is told at once, and a steady stream costs one transaction a second."""
     line: int = 8 * 1024 * 1024
     """Bytes of one event. etcd takes no object over 1.5 MiB; JSON may be several times that."""
     watch: tuple[float, float] = (300.0, 600.0)
@@ -69,6 +72,8 @@ class Pace(msgspec.Struct, frozen=True):
 
 
 PACE = Pace()
+LITTLE = 64 * 1024
+"""Bytes. When more arrives at once there is a lot to read, and nobody pauses."""
 
 
 class _Event(msgspec.Struct):
@@ -228,7 +233,7 @@ class Reflector(Generic[T]):
         """Hands over what arrives, in batches, for `longest` seconds. A read that has begun is kept while a batch is handed over."""
         lines = _Lines(self._pace.line)
         batch: list[Change[T]] = []
-        version, due = self._version, 0.0
+        version, due, last = self._version, 0.0, -math.inf
         now = asyncio.get_running_loop().time
         end = now() + longest
         reading: asyncio.Task[bytes] | None = None
@@ -246,13 +251,17 @@ class Reflector(Generic[T]):
                     self._bookmarks = False
                     raise Silent(0, "Silent", f"nothing came for {quiet:g} s, not even a bookmark")
                 if batch and not due:
-                    due = now() + self._pace.gather
+                    due = max(now() + self._pace.gather, last + self._pace.between)
                 if chunk == b"" or not batch or now() >= due or len(batch) >= self._pace.batch:
                     await self._hand_over(batch)
+                    last = now() if batch else last
                     self._version, batch, due = version, [], 0.0
                 if chunk == b"":
                     lines.finish()
                     return
+                if batch and chunk is not None and len(chunk) < LITTLE:
+                    # What comes meanwhile gathers below us: each look at it alone would cost as much as an event.
+                    await asyncio.sleep(max(0.0, due - now()))
                 if now() >= end:
                     return
         finally:

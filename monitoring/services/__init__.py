@@ -1,6 +1,12 @@
 """Writes of this room. Doors (tasks, the admin, commands) call these; nothing here enqueues a task."""
 
-from monitoring.services.clusters import EndpointSpec, ensure_cluster, ensure_connection
+from monitoring.services.clusters import (
+    EndpointSpec,
+    Exporters,
+    ensure_cluster,
+    ensure_connection,
+    ensure_own_connection,
+)
 from monitoring.services.collection import end_all as end_shifts
 from monitoring.services.collection import run as collect
 from monitoring.services.collection import wanted as shift_wanted
@@ -13,6 +19,7 @@ from monitoring.services.texts import index_texts
 
 __all__ = [
     "EndpointSpec",
+    "Exporters",
     "Observation",
     "Resealed",
     "Trial",
@@ -21,6 +28,7 @@ __all__ = [
     "end_shifts",
     "ensure_cluster",
     "ensure_connection",
+    "ensure_own_connection",
     "ensure_settings",
     "forget",
     "index_texts",

@@ -36,6 +36,31 @@ def ensure_cluster(slug: str, name: str, kind: str, endpoints: Iterable[Endpoint
     return cluster
 
 
+class Exporters(msgspec.Struct, frozen=True):
+    """How the exporters of a cluster are found and asked; the fields are those of a Connection."""
+
+    namespace: str = ""
+    token: str = ""
+    https: bool = False
+    ca: str = ""
+    name: str = ""
+
+
+def ensure_own_connection(slug: str, name: str, exporters: Exporters) -> Connection:
+    """Makes the cluster that numaweb runs in be there and watched, its exporters as said. Safe to run again.
+
+    A cluster that is there already keeps its name, which an administrator may have changed.
+    """
+    with transaction.atomic():
+        kind = Cluster.Kind.KUBERNETES
+        cluster, _ = Cluster.objects.get_or_create(slug=slug, defaults={"name": name, "kind": kind})
+        told = {f"exporter_{field}": value for field, value in msgspec.structs.asdict(exporters).items()}
+        connection, _ = Connection.objects.update_or_create(
+            cluster=cluster, defaults={"source": Connection.Source.IN_CLUSTER, "enabled": True, **told}
+        )
+    return connection
+
+
 def ensure_connection(slug: str, name: str) -> Connection:
     """Makes the cluster that NUMAWEB_KUBECONFIG leads to be there and watched. Safe to run again."""
     with transaction.atomic():

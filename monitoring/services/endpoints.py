@@ -79,6 +79,8 @@ class Trial(msgspec.Struct, frozen=True):
     milliseconds: float = 0.0
     size: int = 0
     problems: int = 0
+    skew: float | None = None
+    """Its clock minus ours, in seconds."""
 
 
 def try_endpoint(endpoint: Endpoint) -> Trial:
@@ -103,7 +105,23 @@ async def _try(endpoint: Endpoint) -> Trial:
         milliseconds=spent,
         size=size,
         problems=len(known.problems),
+        skew=known.skew,
     )
+
+
+def try_all(endpoints: Collection[Endpoint]) -> list[Trial]:
+    """Asks each once, some at the same time, and changes nothing; in the order given. Blocking."""
+    return asyncio.run(_try_all(endpoints))
+
+
+async def _try_all(endpoints: Collection[Endpoint]) -> list[Trial]:
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def one(endpoint: Endpoint) -> Trial:
+        async with turn:
+            return await _try(endpoint)
+
+    return list(await asyncio.gather(*map(one, endpoints)))
 
 
 async def _asked(endpoint: Endpoint) -> tuple[Known, int]:

@@ -119,10 +119,12 @@ def fence(tenure: Tenure) -> None:
 
 
 def give_up(tenure: Tenure) -> None:
-    """Frees the lease, so that the next holder need not wait."""
-    Lease.objects.filter(name=tenure.name, token=tenure.token).update(token="", holder="")
-    with _lock:
-        _mine.discard(tenure.token)
+    """Frees the lease, so that the next holder need not wait; where the database is away at least one of this process need not."""
+    try:
+        Lease.objects.filter(name=tenure.name, token=tenure.token).update(token="", holder="")
+    finally:
+        with _lock:
+            _mine.discard(tenure.token)
 
 
 def holder() -> str:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import msgspec
+from django.apps import apps
 from django.db import transaction
 from django.db.models import Model
 
-from monitoring.models import Connection, Endpoint, Settings
-from monitoring.models.sealed import Unreadable
+from monitoring.models.sealed import SealedField, Unreadable
 
-COLUMNS: tuple[tuple[type[Model], str], ...] = (
-    (Endpoint, "token"),
-    (Settings, "prometheus_token"),
-    (Connection, "kubeconfig"),
-    (Connection, "token"),
-    (Connection, "exporter_token"),
-)
+
+def columns() -> list[tuple[type[Model], str]]:
+    """Every column of every room that holds a secret."""
+    return [
+        (model, field.name)
+        for model in apps.get_models()
+        for field in model._meta.get_fields()
+        if isinstance(field, SealedField)
+    ]
 
 
 class Resealed(msgspec.Struct, frozen=True):
@@ -29,7 +31,7 @@ class Resealed(msgspec.Struct, frozen=True):
 def reseal() -> Resealed:
     """Encrypts every stored secret with the present key; what cannot be read stays as it is. Safe to run again."""
     done, unreadable = 0, []
-    for model, column in COLUMNS:
+    for model, column in columns():
         for row in model._default_manager.exclude(**{column: ""}).select_for_update().order_by("pk"):
             if isinstance(getattr(row, column), Unreadable):
                 where = " ".join(dict.fromkeys((str(model._meta.verbose_name), str(row))))

@@ -18,7 +18,7 @@ import msgspec
 from monitoring.sources import failures
 from monitoring.sources.failures import SourceError
 
-Use = Literal["exporter", "prometheus", "apiserver"]
+Use = Literal["exporter", "prometheus", "apiserver", "webhook"]
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 METADATA = frozenset(

@@ -38,6 +38,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SPACING = 0.5
 PACE = Pace(
     gather=0.05,
+    between=0.05,
     # A bookmark comes in the middle and silence is longer than half of it.
     watch=(4.0, 4.0),
     silence=3.0,

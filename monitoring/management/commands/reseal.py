@@ -10,8 +10,8 @@ from monitoring import services
 class Command(BaseCommand):
     help = (
         "Encrypts every stored secret with the present secret key: bearer tokens of exporters and of Prometheus, and of "
-        "each connection to Kubernetes its kubeconfig, its ServiceAccount token and its exporters' token. After it, the "
-        "earlier keys in NUMAWEB_SECRET_KEY_FALLBACKS are needed no more. Safe to run again."
+        "each connection to Kubernetes its kubeconfig, its ServiceAccount token and its exporters' token, and the private key of "
+        "orders. After it, the earlier keys in NUMAWEB_SECRET_KEY_FALLBACKS are needed no more. Safe to run again."
     )
 
     def handle(self, *_: Any, **_options: Any) -> None:

@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from monitoring.services import watching
@@ -16,7 +17,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--alive", type=Path, metavar="FILE", help="touched every few seconds while it works, for a probe"
+            "--alive",
+            type=Path,
+            metavar="FILE",
+            default=settings.NUMAWEB_ALIVE_FILE or None,
+            help="touched every few seconds while it works, for a probe; default: NUMAWEB_ALIVE_FILE",
         )
 
     def handle(self, *_: Any, alive: Path | None, **__: Any) -> None:

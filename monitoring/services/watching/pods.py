@@ -7,13 +7,13 @@ from typing import Any
 
 from monitoring.kube import objects
 from monitoring.models import Pod
+from monitoring.services import upsert
 from monitoring.services.changes import BATCH
 from monitoring.services.watching import rows
 from monitoring.services.watching.exporters import Exporters
 from monitoring.services.watching.failures import Failures, Refused, refused
 from monitoring.services.watching.keeper import Keeper
 
-KEPT = tuple(field.name for field in Pod._meta.concrete_fields if field.name not in ("id", "cluster", "uid"))
 REMOVED_AT_ONCE = 5_000
 
 
@@ -37,7 +37,7 @@ class PodKeeper(Keeper[objects.Pod]):
         self._remember()
         self._listed |= {each.metadata.uid for each in found}
         self._exporters.put(found)
-        changed: list[Pod] = []
+        changed: list[rows.Columns] = []
         news: list[Refused] = []
         for each in found:
             uid, columns = each.metadata.uid, rows.pod(each)
@@ -45,11 +45,11 @@ class PodKeeper(Keeper[objects.Pod]):
             if self._written.get(uid) == digest:
                 continue
             self._written[uid] = digest
-            changed.append(Pod(cluster_id=self._cluster, uid=uid, **columns))
+            changed.append({"uid": uid, **columns})
             if refused(columns) and uid not in self._refused:
                 self._refused.add(uid)
                 news.append(Refused(uid, columns, rows.wish(each.metadata)))
-        self._write(changed)
+        upsert.pods(self._cluster, changed)
         self._failures.note(news, self.now)
         self._exporters.write()
 
@@ -77,16 +77,6 @@ class PodKeeper(Keeper[objects.Pod]):
             self._written[uid] = None
             if refused({"phase": phase, "reason": reason}):
                 self._refused.add(uid)
-
-    def _write(self, changed: Sequence[Pod]) -> None:
-        if changed:
-            Pod.objects.bulk_create(
-                changed,
-                update_conflicts=True,
-                unique_fields=["cluster", "uid"],
-                update_fields=KEPT,
-                batch_size=BATCH,
-            )
 
     def _remove(self, uids: Sequence[str]) -> None:
         for start in range(0, len(uids), BATCH):
