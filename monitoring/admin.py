@@ -326,7 +326,12 @@ class ConnectionAdmin(admin.ModelAdmin[Connection]):
 
     @admin.display(description=_("cause"))
     def cause(self, connection: Connection) -> str:
-        return " ".join(filter(None, (connection.error, sentences.remedy(connection.remedy)))) or "–"
+        return (
+            " ".join(
+                filter(None, (sentences.own_words(connection.error), sentences.remedy(connection.remedy)))
+            )
+            or "–"
+        )
 
     @admin.display(description=_("missing rights"))
     def missing_rights(self, connection: Connection) -> str:

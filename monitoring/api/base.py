@@ -53,6 +53,8 @@ class ApiView(APIView):
     """Of GET. Others are refused: a misspelt filter would show everything."""
     done: ClassVar[dict[str, int]] = {}
     """Status by method, where it is not the usual one."""
+    conditional: ClassVar[bool] = False
+    """Whether its POST wants If-Match, as PATCH and DELETE always do."""
     metadata_class = None
     parser_classes = [JsonBody]
     schema = document.ViewSchema()

@@ -26,6 +26,8 @@ REFUSALS = {
     "PATCH": (400, 401, 403, 404, 406, 409, 412, 415, 428, 429),
     "DELETE": (400, 401, 403, 404, 406, 412, 428, 429),
 }
+UNSEEN = (412, 428)
+"""Of a POST that wants to know what its caller has seen."""
 DONE = {"GET": 200, "POST": 201, "PATCH": 200, "DELETE": 204}
 AUTHENTICATION = {
     "token": {
@@ -40,8 +42,9 @@ AUTHENTICATION = {
         "description": "Signed in at the pages. Changes then need the header X-CSRFToken, too.",
     },
 }
-TAGS = ("endpoints", "nodes", "containers", "clusters")
+TAGS = ("rollouts", "endpoints", "nodes", "containers", "clusters")
 PARTIAL = {
+    "ActRow",
     "AuditRow",
     "CleanupPodRow",
     "CleanupRow",
@@ -51,6 +54,9 @@ PARTIAL = {
     "FailureRow",
     "NodeRow",
     "PodRow",
+    "ChangedRow",
+    "RolloutNodeRow",
+    "RolloutRow",
     "ClusterEventRow",
 }
 """Rows of which `fields` may choose some."""
@@ -72,10 +78,11 @@ class Described(Protocol):
     accepts: dict[str, Any]
     parameters: tuple[OpenApiParameter, ...]
     done: dict[str, int]
+    conditional: bool
 
 
 class ViewSchema(AutoSchema):
-    """Reads `answers`, `accepts` and `parameters` of an `ApiView`."""
+    """Reads `answers`, `accepts`, `parameters` and `conditional` of an `ApiView`."""
 
     @property
     def described(self) -> Described:
@@ -84,7 +91,7 @@ class ViewSchema(AutoSchema):
     def get_override_parameters(self) -> Any:
         if self.method == "GET":
             return [*self.described.parameters, CONDITION]
-        return [MATCH] if self.method in ("PATCH", "DELETE") else []
+        return [MATCH] if self.method in ("PATCH", "DELETE") or self.described.conditional else []
 
     def get_request_serializer(self) -> Any:
         return self.described.accepts.get(self.method)
@@ -94,7 +101,11 @@ class ViewSchema(AutoSchema):
         done: Any = None if kind is None else reference(kind)
         status = self.described.done.get(self.method, DONE[self.method])
         answers = {(status, "application/json"): done} if done else {status: None}
-        problems = {(code, PROBLEM): reference(shapes.ProblemDetails) for code in REFUSALS[self.method]}
+        refusals = {
+            *REFUSALS[self.method],
+            *(UNSEEN if self.described.conditional and self.method == "POST" else ()),
+        }
+        problems = {(code, PROBLEM): reference(shapes.ProblemDetails) for code in sorted(refusals)}
         return answers | problems | ({304: None} if self.method == "GET" else {})
 
     def get_operation_id(self) -> str:

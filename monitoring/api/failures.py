@@ -44,6 +44,9 @@ class FailureExplanation(msgspec.Struct):
     text: str
     why: list[Why]
     advice: list[FailureAdvice]
+    advice_complete: Annotated[
+        bool, Meta(description="false: not every smaller request that may help was tried")
+    ]
     assumed: list[Why]
     judged: datetime | None
     state_age: Annotated[float | None, Meta(description="seconds that the node's state was old")]
@@ -110,6 +113,7 @@ def made(keys: rows.Keys, there: Mapping[failures.Key, int], names: Mapping[str,
         text=f"{told.said.text} {told.when}".strip(),
         why=[why_of(each) for each in found.why],
         advice=[advice_of(each, names) for each in found.advice],
+        advice_complete=found.advice_complete,
         assumed=[why_of(each) for each in found.assumed],
         judged=keys["judged"],
         state_age=keys["state_age"],

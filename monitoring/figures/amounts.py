@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 HUGE_PAGES = "hugepages-"
@@ -26,10 +27,10 @@ def of(resource: str, value: float) -> str:
     return number_format(value, 0 if value == int(value) else 2, force_grouping=True)
 
 
-def name(resource: str) -> str:
-    """How people call a resource."""
+def name(resource: str, count: int = 2) -> str:
+    """How people call a resource, after a number of them (sentences.grammatical)."""
     if resource == "cpu":
-        return _("CPUs")
+        return ngettext("CPU", "CPUs", count)
     if resource == "memory":
         return _("memory")
     if resource.startswith(HUGE_PAGES):

@@ -227,9 +227,10 @@ def plain(note: Note) -> Told:
 
 
 def spoken(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Names of facts and sources as people know them."""
+    """Names of facts and sources as people know them, and causes in the reader's language."""
     names = {"fact": saidby.FACTS, "source": saidby.SOURCES}
-    return {key: names[key].get(value, value) if key in names else value for key, value in values.items()}
+    known = {key: names[key].get(value, value) if key in names else value for key, value in values.items()}
+    return {**known, "cause": sentences.own_words(str(values["cause"]))} if "cause" in values else known
 
 
 def components(parts: Iterable[Part]) -> list[Health]:

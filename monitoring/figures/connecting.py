@@ -85,7 +85,8 @@ def headline(found: Reached) -> Headline:
         case "failing":
             return Headline(
                 "danger",
-                _("The API server does not answer: %(cause)s") % {"cause": connection.error or _("unknown")},
+                _("The API server does not answer: %(cause)s")
+                % {"cause": sentences.own_words(connection.error) or _("unknown")},
                 sentences.remedy(connection.remedy),
             )
         case "partial":
@@ -161,11 +162,11 @@ def watch(each: Any) -> Watch:
             level, text = "failing", _("No right to read them. Needed for: %(why)s.") % {"why": why(needed)}
             remedy = sentences.remedy("grant-right")
         case "waiting":
-            level, text, remedy = "failing", each.error, sentences.remedy(each.remedy)
+            level, text, remedy = "failing", sentences.own_words(each.error), sentences.remedy(each.remedy)
         case "absent":
             level, text = "absent", _("This cluster has no such objects, which is no fault.")
         case _:
-            text = each.error
+            text = sentences.own_words(each.error)
     return Watch(
         name=str(label),
         resource=each.resource,
@@ -197,7 +198,10 @@ def component(state: str, values: Mapping[str, Any], cause: str) -> str:
                 else _("answers; not everything can be followed")
             )
         case "failing":
-            return f"{cause} {sentences.remedy(str(values.get('remedy', '')))}".strip() or _("fails")
+            return (
+                f"{sentences.own_words(cause)} {sentences.remedy(str(values.get('remedy', '')))}".strip()
+                or _("fails")
+            )
         case _:
             return _("Kubernetes %(version)s") % {"version": values.get("version") or "?"}
 

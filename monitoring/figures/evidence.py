@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from monitoring.figures import amounts, drawing, plan, verdicts, volcano
+from monitoring.figures import amounts, drawing, plan, sentences, verdicts, volcano
 from monitoring.selectors import planning
 from monitoring.selectors.planning import Detail, Row, Turn
 from numacore.cpuset import CpuSet, union
@@ -187,12 +188,28 @@ def names_of(detail: Detail) -> dict[str, str]:
 
 
 def advised(detail: Detail) -> list[str]:
-    """What would make a refused pod fit, one change each; of pods that would have to leave only the first few."""
-    names = names_of(detail)
-    leaving = [each for each in detail.advice if each.kind == "leaving"]
-    told = [advice(each, names) for each in detail.advice if each not in leaving[MOST_LEAVING:]]
+    """What would make a refused pod fit, one change each; of pods that would have to leave only the first few. Where the search
+    stopped early, that is said last."""
+    given, names = detail.advice, names_of(detail)
+    return [*each_alone(given.fits, names), *([] if given.complete else [not_all_tried()])]
+
+
+def each_alone(fits: Sequence[Fit], names: Mapping[str, str]) -> list[str]:
+    """Changes in words; of pods that would have to leave only the first few."""
+    leaving = [each for each in fits if each.kind == "leaving"]
+    told = [advice(each, names) for each in fits if each not in leaving[MOST_LEAVING:]]
     more = len(leaving) - MOST_LEAVING
-    return [*told, _("and %(count)s other pods, each alone") % {"count": more}] if more > 0 else told
+    if more <= 0:
+        return told
+    rest = ngettext("and %(count)s other pod, alone", "and %(count)s other pods, each alone", more)
+    return [*told, rest % {"count": more}]
+
+
+def not_all_tried() -> str:
+    """What is said where the search for smaller requests stopped early."""
+    return _(
+        "Not every smaller request was tried: there are too many for one answer. Another one may fit as well."
+    )
 
 
 def advice(fit: Fit, names: Mapping[str, str]) -> str:
@@ -200,7 +217,7 @@ def advice(fit: Fit, names: Mapping[str, str]) -> str:
     if fit.kind == "request" and not fit.container:
         return _("The pod as a whole asks for %(value)s %(resource)s; %(step)s more would be refused.") % {
             "value": fit.value,
-            "resource": amounts.name(fit.name),
+            "resource": amounts.name(fit.name, sentences.grammatical(fit.value)),
             "step": fit.step,
         }
     if fit.kind == "request":
@@ -209,7 +226,7 @@ def advice(fit: Fit, names: Mapping[str, str]) -> str:
         ) % {
             "container": fit.container,
             "value": fit.value,
-            "resource": amounts.name(fit.name),
+            "resource": amounts.name(fit.name, sentences.grammatical(fit.value)),
             "step": fit.step,
         }
     if fit.kind == "leaving":
@@ -230,7 +247,8 @@ def steps(detail: Detail, row: Row | None) -> list[volcano.Told]:
 def turn(of: Turn) -> TurnLine:
     """How many pods of a workload found a place, where the first lies, and why no more did."""
     row, found = of.row, of.row.fits or 0
-    text = _("%(found)s of %(wanted)s pods") % {"found": found, "wanted": of.wanted}
+    text = ngettext("%(found)s of %(wanted)s pod", "%(found)s of %(wanted)s pods", of.wanted)
+    text %= {"found": found, "wanted": of.wanted}
     if row.cpus:
         text += " · " + _("the first on CPUs %(cpus)s") % {"cpus": row.cpus}
     reasons = [verdicts.reason(each) for each in (*row.why, *row.last)]

@@ -17,10 +17,7 @@ from monitoring.figures.sentences import Form, Said
 from monitoring.models import Failure
 from monitoring.selectors.failures import Watched
 from monitoring.selectors.planning import Explanation
-from numacore.kubelet.advice import Fit
 
-MOST_LEAVING = 4
-"""Pods that are named whose leaving would make room."""
 OUTDATED = "outdated"
 
 OBSTACLES: dict[str, Form] = {
@@ -84,6 +81,7 @@ class Explained(NamedTuple):
     more: tuple[Said, ...]
     advice: tuple[str, ...]
     assumed: tuple[str, ...]
+    """What the answer takes for granted, and what was not looked at."""
     when: str
     """From which state of the node; "" where none was asked."""
 
@@ -126,8 +124,11 @@ def told(
         label=str(STATES[found.state]),
         said=why[0],
         more=why[1:],
-        advice=tuple(_advice(found.advice, names)),
-        assumed=tuple(verdicts.reason(each).text for each in found.assumed),
+        advice=tuple(evidence.each_alone(found.advice, names)),
+        assumed=(
+            *(verdicts.reason(each).text for each in found.assumed),
+            *(() if found.advice_complete else (evidence.not_all_tried(),)),
+        ),
         when=_when(age, late=late),
     )
 
@@ -141,14 +142,6 @@ def _when(age: float | None, *, late: bool) -> str:
         words = _("Judged from the node's state %(seconds)s s before.") % {"seconds": f"{age:.0f}"}
     after = _("The newest pod came after that.")
     return f"{words} {after}" if late else words
-
-
-def _advice(fits: tuple[Fit, ...], names: Mapping[str, str]) -> list[str]:
-    """What would have fitted, one change each; of pods that would have to leave only the first few."""
-    away = [each for each in fits if each.kind == "leaving"]
-    words = [evidence.advice(each, names) for each in fits if each not in away[MOST_LEAVING:]]
-    more = len(away) - MOST_LEAVING
-    return [*words, _("and %(count)s other pods, each alone") % {"count": more}] if more > 0 else words
 
 
 def start_failure(reason: str) -> str:
@@ -212,7 +205,7 @@ def nothing(watched: Watched) -> tuple[str, str]:
                     filter(
                         None,
                         (
-                            watched.cause,
+                            sentences.own_words(watched.cause),
                             sentences.remedy(watched.remedy)
                             or _("The connection in the administration says more."),
                         ),

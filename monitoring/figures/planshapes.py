@@ -60,9 +60,9 @@ class VolcanoVerdict(msgspec.Struct):
 
 
 class PlanDisagreement(msgspec.Struct):
-    """Who refuses what the other accepts."""
+    """Who refuses what the other accepts, or dies of it."""
 
-    side: Literal["kubelet-refuses", "volcano-refuses"]
+    side: Literal["kubelet-refuses", "kubelet-crashes", "volcano-refuses"]
     cause: str
     text: str
 
@@ -158,6 +158,9 @@ class PlanTrace(msgspec.Struct):
     failed_container: str | None
     merges: list[Merged]
     advice: list[Advised]
+    advice_complete: Annotated[
+        bool, Meta(description="false: not every smaller request that may help was tried")
+    ]
     open: list[PossibleAnswer]
     policies: list[OtherPolicy]
     volcano: list[VolcanoStep]

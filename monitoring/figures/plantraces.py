@@ -35,8 +35,9 @@ def trace(detail: Detail, row: Row, says: Says) -> planshapes.PlanTrace:
             planshapes.Advised(
                 each.kind, each.name, each.value, each.container, each.step, evidence.advice(each, names)
             )
-            for each in detail.advice
+            for each in detail.advice.fits
         ],
+        advice_complete=detail.advice.complete,
         open=[possible(each, detail, says) for each in answers],
         policies=[
             planshapes.OtherPolicy(

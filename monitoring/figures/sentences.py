@@ -6,11 +6,11 @@ Every code has one sentence and at most one remedy, in the language of the perso
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy, ngettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from numacore.diagnosis import Reason
 
@@ -23,9 +23,17 @@ class Said(NamedTuple):
 
 
 Form = tuple[Promise, Promise | None]
+"""A sentence and its remedy. One that depends on a number is an `ngettext_lazy` by "number of" and the name of the value."""
 
 PINNING: dict[str, Form] = {
-    "pinned": (gettext_lazy("Pinned: the kubelet gave it %(cpus)s CPUs of its own."), None),
+    "pinned": (
+        ngettext_lazy(
+            "Pinned: the kubelet gave it %(cpus)s CPU of its own.",
+            "Pinned: the kubelet gave it %(cpus)s CPUs of its own.",
+            "number of cpus",
+        ),
+        None,
+    ),
     "plain": (
         gettext_lazy("Not pinned: it runs outside Kubernetes and may use every CPU of this machine."),
         gettext_lazy(
@@ -154,16 +162,32 @@ def spoken(code: str, values: Mapping[str, object] | None = None) -> Said:
     return Said(filled(text, values or {}), str(remedy or ""))
 
 
-def filled(text: Promise, values: Mapping[str, object]) -> str:
-    """A sentence with its values; a value that is missing is shown as unknown."""
-    return str(text) % _Shown({key: value for key, value in values.items() if value is not None})
+def filled(text: Promise, values: Mapping[str, object], counts: Mapping[str, object] | None = None) -> str:
+    """A sentence with its values; a value that is missing is shown as unknown. `counts`: the values as numbers, where `values` has them
+    in words."""
+    given = {key: value for key, value in values.items() if value is not None}
+    return cast(str, cast(Any, text) % _Shown(given, values if counts is None else counts))
+
+
+_NUMBER_OF = "number of "
 
 
 class _Shown(dict[str, object]):
-    """Values by name, `?` for those that nobody gave."""
+    """Values by name, `?` for those that nobody gave; and under "number of" a name what decides between singular and plural."""
 
-    def __missing__(self, key: str) -> str:
+    def __init__(self, values: Mapping[str, object], counts: Mapping[str, object]) -> None:
+        super().__init__(values)
+        self._counts = counts
+
+    def __missing__(self, key: str) -> str | int:
+        if key.startswith(_NUMBER_OF):
+            return grammatical(self._counts.get(key.removeprefix(_NUMBER_OF)))
         return "?"
+
+
+def grammatical(count: object) -> int:
+    """The number that grammar goes by: 1 of exactly one, else many; parts of one and what is unknown are many too."""
+    return 1 if str(count) in ("1", "1.0") else 2
 
 
 CAUSES: dict[str, Promise] = {
@@ -258,6 +282,15 @@ def cause(code: str, text: str) -> Said:
     form = CAUSES.get(code)
     said = filled(form, {"cause": text or _("unknown")}) if form else text or code
     return Said(said, str(CAUSE_REMEDIES.get(code, "")))
+
+
+def own_words(cause: str) -> str:
+    """A cause as a process without a reader wrote it down ("field: sentence"), in the reader's language where the sentence is ours."""
+    field, colon, sentence = cause.partition(": ")
+    for start, text in (("", cause), (field + colon, sentence)):
+        if text and (known := gettext(text)) != text:
+            return start + known
+    return cause
 
 
 def remedy(code: str) -> str:

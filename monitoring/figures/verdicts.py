@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from monitoring.figures import amounts, sentences
 from monitoring.figures.sentences import Form, Said
@@ -20,22 +20,30 @@ _LESS = gettext_lazy("Ask for less, take a laxer policy, or wait until a pod tha
 
 REFUSALS: dict[str, Form] = {
     "scheduler-short": (
-        gettext_lazy(
-            "Not enough left on the whole node: %(asked)s %(resource)s are asked for, %(free)s are not requested yet."
+        ngettext_lazy(
+            "Not enough left on the whole node: %(asked)s %(resource)s is asked for; not requested yet: %(free)s.",
+            "Not enough left on the whole node: %(asked)s %(resource)s are asked for; not requested yet: %(free)s.",
+            "number of asked",
         ),
         gettext_lazy("Ask for less, or wait until pods have left; the scheduler will not send it here."),
     ),
     "numa-lacks": (
-        gettext_lazy(
+        ngettext_lazy(
             "%(owner)s must fit into one NUMA node (%(policy)s). NUMA node %(numa)s comes nearest: %(free)s of %(total)s "
-            "%(resource)s are free there, %(asked)s are asked for."
+            "%(kind)s are free there, %(asked)s is asked for.",
+            "%(owner)s must fit into one NUMA node (%(policy)s). NUMA node %(numa)s comes nearest: %(free)s of %(total)s "
+            "%(kind)s are free there, %(asked)s are asked for.",
+            "number of asked",
         ),
         _LESS,
     ),
     "numa-set-lacks": (
-        gettext_lazy(
+        ngettext_lazy(
             "%(owner)s must fit into as few NUMA nodes as on an empty machine (%(policy)s). NUMA nodes %(numa)s come nearest: "
-            "%(free)s of %(total)s %(resource)s are free there, %(asked)s are asked for."
+            "%(free)s of %(total)s %(kind)s are free there, %(asked)s is asked for.",
+            "%(owner)s must fit into as few NUMA nodes as on an empty machine (%(policy)s). NUMA nodes %(numa)s come nearest: "
+            "%(free)s of %(total)s %(kind)s are free there, %(asked)s are asked for.",
+            "number of asked",
         ),
         _LESS,
     ),
@@ -70,20 +78,29 @@ REFUSALS: dict[str, Form] = {
         ),
     ),
     "smt-multiple": (
-        gettext_lazy(
+        ngettext_lazy(
+            "The node gives away whole cores only (full-pcpus-only): %(asked)s CPU is no multiple of the %(per_core)s threads "
+            "of a core.",
             "The node gives away whole cores only (full-pcpus-only): %(asked)s CPUs are no multiple of the %(per_core)s threads "
-            "of a core."
+            "of a core.",
+            "number of asked",
         ),
         gettext_lazy("Ask for a multiple of %(per_core)s CPUs."),
     ),
     "smt-short": (
-        gettext_lazy(
-            "The node gives away whole cores only (full-pcpus-only): %(free)s CPUs are in free cores, %(asked)s are asked for."
+        ngettext_lazy(
+            "The node gives away whole cores only (full-pcpus-only): %(free)s CPU is in a free core, and asked for: %(asked)s.",
+            "The node gives away whole cores only (full-pcpus-only): %(free)s CPUs are in free cores, and asked for: %(asked)s.",
+            "number of free",
         ),
         gettext_lazy("Ask for fewer CPUs, or wait until pods have left."),
     ),
     "cpus-short": (
-        gettext_lazy("%(owner)s asks for %(asked)s CPUs of its own; %(free)s can still be given away."),
+        ngettext_lazy(
+            "%(owner)s asks for %(asked)s CPU of its own; %(free)s can still be given away.",
+            "%(owner)s asks for %(asked)s CPUs of its own; %(free)s can still be given away.",
+            "number of asked",
+        ),
         gettext_lazy("Ask for fewer CPUs, or wait until pods have left."),
     ),
     "cpus-not-divisible": (
@@ -91,7 +108,11 @@ REFUSALS: dict[str, Form] = {
         gettext_lazy("Ask for another number of CPUs, or change the options of the CPU manager."),
     ),
     "devices-short": (
-        gettext_lazy("%(owner)s asks for %(asked)s × %(resource)s; %(free)s are free."),
+        ngettext_lazy(
+            "%(owner)s asks for %(asked)s × %(resource)s; %(free)s is free.",
+            "%(owner)s asks for %(asked)s × %(resource)s; %(free)s are free.",
+            "number of free",
+        ),
         gettext_lazy("Ask for fewer, or wait until a pod that has some has left."),
     ),
     "devices-unregistered": (
@@ -246,8 +267,10 @@ NOTES: dict[str, Form] = {
         None,
     ),
     "requests-unknown": (
-        gettext_lazy(
-            "The requests of %(count)s containers are unknown to their nodes; the scheduler may count more than is counted here."
+        ngettext_lazy(
+            "The requests of %(count)s container are unknown to its node; the scheduler may count more than is counted here.",
+            "The requests of %(count)s containers are unknown to their nodes; the scheduler may count more than is counted here.",
+            "number of count",
         ),
         None,
     ),
@@ -292,6 +315,7 @@ VOLCANO: dict[str, Form] = {
 }  # fmt: skip
 
 CAUSES: dict[str, Form] = {
+    "crash": (gettext_lazy("Volcano counts CPUs only and foresees no crash."), None),
     "memory": (gettext_lazy("Volcano counts CPUs only, and memory or huge pages decide here."), None),
     "devices": (gettext_lazy("Volcano counts CPUs only, and devices decide here."), None),
     "scope": (
@@ -338,17 +362,23 @@ def said(forms: Mapping[str, Form], code: str, values: Values) -> Said:
         return Said(_("Unknown reason “%(code)s”.") % {"code": code}, "")
     text, remedy = forms[code]
     given = shown(values)
-    return Said(sentences.filled(text, given), sentences.filled(remedy, given) if remedy else "")
+    return Said(
+        sentences.filled(text, given, values), sentences.filled(remedy, given, values) if remedy else ""
+    )
 
 
 def shown(values: Values) -> dict[str, object]:
-    """Values as words: amounts in the unit of their resource, and whose request it is."""
+    """Values as words: amounts in the unit of their resource, and whose request it is. `resource` follows what is asked for, `kind`
+    the total."""
     found: dict[str, object] = dict(values)
     resource = str(values.get("resource", "cpu"))
     for key in ("asked", "free", "total", "most"):
         if isinstance(value := values.get(key), int | float):
             found[key] = amounts.of(resource, value)
-    for key in ("resource", "wide", "narrow"):
+    for key, counted in (("resource", "asked"), ("kind", "total")):
+        if "resource" in values:
+            found[key] = amounts.name(resource, sentences.grammatical(values.get(counted)))
+    for key in ("wide", "narrow"):
         if key in values:
             found[key] = amounts.name(str(values[key]))
     if "resources" in values:
@@ -374,6 +404,8 @@ def volcano(of: NodeVerdict) -> Said:
 def disagreement(of: Disagreement) -> str:
     """Who would refuse what the other accepts, and why."""
     cause = said(CAUSES, of.cause, {}).text
+    if of.side == "kubelet-crashes":
+        return _("Volcano would send it here and the kubelet would crash on it. %(cause)s") % {"cause": cause}
     if of.side == "kubelet-refuses":
         return _("Volcano would send it here and the kubelet would refuse it, because: %(cause)s") % {
             "cause": cause

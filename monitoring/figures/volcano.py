@@ -74,8 +74,10 @@ def _predicate(step: Step, verdict: NodeVerdict, topology: Topology, outcome: Ou
         return Told(
             "predicate", str(_NO_HINTS[step.no_hints]) % {"name": step.container}, words, step.container
         )
-    free = _(
-        "Container “%(name)s” asks for %(asked)s CPUs. Volcano takes %(reserved)s for reserved; then %(free)s are free (%(by_numa)s)."
+    free = ngettext(
+        "Container “%(name)s” asks for %(asked)s CPU. Volcano takes %(reserved)s for reserved; free then: %(free)s (%(by_numa)s).",
+        "Container “%(name)s” asks for %(asked)s CPUs. Volcano takes %(reserved)s for reserved; free then: %(free)s (%(by_numa)s).",
+        step.request,
     ) % {
         "name": step.container,
         "asked": step.request,
@@ -172,8 +174,10 @@ def _score(verdict: NodeVerdict, score: Score | None) -> Told:
             "always gets 0, and so does each of several that need equally many."
         )
     else:
-        text = _(
-            "%(value)s = weight %(weight)s × (100 − 100 × %(nodes)s ÷ %(most)s): %(nodes)s NUMA nodes here, %(most)s where it needs most of them."
+        text = ngettext(
+            "%(value)s = weight %(weight)s × (100 − 100 × %(nodes)s ÷ %(most)s): %(nodes)s NUMA node here, %(most)s where it needs most of them.",
+            "%(value)s = weight %(weight)s × (100 − 100 × %(nodes)s ÷ %(most)s): %(nodes)s NUMA nodes here, %(most)s where it needs most of them.",
+            score.numa_nodes,
         )
     values = {"value": score.value, "weight": score.weight, "nodes": score.numa_nodes, "most": score.most}
     return Told("score", text % values)

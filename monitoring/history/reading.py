@@ -43,7 +43,9 @@ class _Grid:
 
     def lay(self, begin: int, name: str, values: Numbers) -> None:
         """Lays values of the grid's own step down; gaps in them leave what is there."""
-        row = self.series.setdefault(name, np.full(self.size, MISSING, np.int64))
+        row = self.series.get(name)
+        if row is None:
+            row = self.series[name] = np.full(self.size, MISSING, np.int64)
         first = (begin - self.start) // self.step
         skip = max(0, -first)
         target = row[first + skip : max(0, first + len(values))]

@@ -20,6 +20,7 @@ from monitoring.selectors.joining import joined
 from monitoring.selectors.nodestate import NeverHeardError, NodeState, SectionState, node_state
 from monitoring.selectors.ordering import field_of, order, stretch
 from monitoring.selectors.overview import Component, Overview, Tile, Totals, overview
+from monitoring.selectors.saving import values_in_order
 from monitoring.selectors.timeline import Series, histories, history
 
 __all__ = [
@@ -53,4 +54,5 @@ __all__ = [
     "search",
     "settings",
     "stretch",
+    "values_in_order",
 ]

@@ -218,6 +218,8 @@ PARENTS = {
     "starting": "failures",
     "cleanups": "failures",
     "cleanup": "failures",
+    **dict.fromkeys(("policy", "policy_cluster", "policy_pool", "policy_pool_new"), "policies"),
+    **dict.fromkeys(("preview", "preview_cluster", "rollouts", "rollout"), "policies"),
 }
 
 

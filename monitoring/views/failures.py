@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
@@ -13,14 +14,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django_filters import FilterSet
 from django_tables2.data import TableQuerysetData
 
 from monitoring import filters, tables
 from monitoring.figures import failures as words
 from monitoring.models import Cluster, Failure, Pod
 from monitoring.selectors import failures
-from monitoring.views import planner_input
+from monitoring.views import exports, planner_input
 from monitoring.views.base import ClusterView
 from monitoring.views.lists import Export, ListPage, Nothing
 
@@ -179,6 +179,7 @@ class FailureExport(FailureRows, Export):
 
     columns = COLUMNS
     name = "failures"
+    table_class = FailureTable
 
 
 class StartExport(StartRows, Export):
@@ -186,9 +187,10 @@ class StartExport(StartRows, Export):
 
     columns = START_COLUMNS
     name = "not-starting"
+    table_class = StartTable
 
-    def rows(self, found: FilterSet) -> QuerySet[Any]:
-        return failures.grouped(found.qs).order_by("-pods", *failures.OWNED)
+    def lines(self, ordered: QuerySet[Any]) -> Iterator[exports.Row]:
+        return ordered.values_list(*self.columns).iterator()
 
 
 class AskPlanner(ClusterView):

@@ -103,4 +103,5 @@ class PodExport(PodRows, Export):
     """Pods as a file."""
 
     columns = POD_COLUMNS
+    table_class = tables.PodTable
     name = "pods"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import django_tables2
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.text import slugify
@@ -143,9 +144,7 @@ class ListPage(ClusterPage):
 
     def paged(self, table: django_tables2.Table) -> django_tables2.Table:
         """The page and the order of the address; nonsense in it means the first page, and a size from our list."""
-        django_tables2.RequestConfig(self.request, paginate=False).configure(table)
-        if not table.order_by:  # nothing of what the address asks for is a column
-            table.order_by = table._meta.order_by
+        in_order(table, self.request)
         table.paginate(per_page=self.page_size())
         table.page = table.paginator.get_page(self.request.GET.get("page"))
         return table
@@ -194,6 +193,13 @@ class ListPage(ClusterPage):
         return kept.urlencode()
 
 
+def in_order(table: django_tables2.Table, request: HttpRequest) -> None:
+    """Puts the rows into the order of the address, or into the table's own."""
+    django_tables2.RequestConfig(request, paginate=False).configure(table)
+    if not table.order_by:  # nothing of what the address asks for is a column
+        table.order_by = table._meta.order_by
+
+
 def spoken(found: FilterSet, name: str, value: str) -> str:
     """A value of a filter as people know it."""
     choices = found.filters[name].extra.get("choices") or ()
@@ -237,37 +243,36 @@ class Containers(ContainerRows, ListPage):
 
 
 class Export(ClusterView):
-    """A list as a file."""
+    """A list as a file, in the order of its page."""
 
     columns: ClassVar[tuple[str, ...]]
     name: ClassVar[str]
+    table_class: type[django_tables2.Table]
 
     def filtered(self) -> FilterSet:
         raise NotImplementedError
 
-    def get(self, _request: HttpRequest, form: str, **_kwargs: Any) -> HttpResponse:
+    def get(self, request: HttpRequest, form: str, **_kwargs: Any) -> HttpResponseBase:
         if form not in exports.WRITERS:
             raise Http404
         found = self.filtered()
         if not found.is_valid():
             return exports.refusal(found.form)
-        return exports.answer(
-            form,
-            f"{slugify(self.cluster.slug)}-{self.name}",
-            self.columns,
-            self.rows(found).values(*self.columns)[: exports.MOST_ROWS],
-        )
+        table = self.table_class(tables.Rows(found.qs))
+        in_order(table, request)
+        name = f"{slugify(self.cluster.slug)}-{self.name}"
+        return exports.answer(request, form, name, self.columns, self.lines(table.data.data))
 
-    def rows(self, found: FilterSet) -> QuerySet[Any]:
+    def lines(self, ordered: QuerySet[Any]) -> Iterator[exports.Row]:
         """What becomes lines of the file."""
-        rows: QuerySet[Any] = found.qs
-        return rows
+        return exports.rows(ordered, self.columns)
 
 
 class NodeExport(NodeRows, Export):
     """Nodes as a file."""
 
     columns = NODE_COLUMNS
+    table_class = tables.NodeTable
     name = "nodes"
 
 
@@ -275,4 +280,5 @@ class ContainerExport(ContainerRows, Export):
     """Containers as a file."""
 
     columns = CONTAINER_COLUMNS
+    table_class = tables.ContainerTable
     name = "containers"

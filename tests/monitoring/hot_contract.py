@@ -49,6 +49,11 @@ def it_returns_what_was_put(store: Store) -> None:
     assert store.get(7) == state(7)
     assert store.get_many([7, 8, 9]) == {7: state(7), 8: state(8, received=200.0)}
     assert store.get(9) is None
+    assert store.sections([7, 8, 9], "machine") == {
+        7: state(7).sections["machine"],
+        8: state(8).sections["machine"],
+    }
+    assert store.sections([7], "no such section") == {}
 
 
 def it_replaces_what_changed_and_keeps_the_rest(store: Store) -> None:

@@ -3,9 +3,10 @@
 import os
 import threading
 from collections.abc import Callable
+from typing import NoReturn
 
 import pytest
-from django.db import connections, transaction
+from django.db import OperationalError, connections, transaction
 from django.db.models import QuerySet
 
 from monitoring.models import Lease
@@ -103,6 +104,23 @@ def test_it_takes_over_what_an_earlier_process_of_its_own_number_held() -> None:
     Lease.objects.update(token="an-earlier-life")
     assert take() is not None
     assert Lease.objects.get().holder.endswith(f"/{os.getpid()}")
+
+
+def test_it_waits_for_none_of_its_own_process_that_the_database_kept_from_giving_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = leases.take("shard/1", 5.0)
+    assert held is not None
+    with monkeypatch.context() as away:
+        away.setattr(QuerySet, "update", refuse)
+        with pytest.raises(OperationalError):
+            leases.give_up(held)
+    assert Lease.objects.get(name="shard/1").token == held.token
+    assert leases.take("shard/1", 5.0, sleep=refuse) is not None
+
+
+def refuse(*_: object, **__: object) -> NoReturn:
+    raise OperationalError("the database is away")
 
 
 def test_it_refuses_the_writes_of_a_holder_that_was_replaced() -> None:

@@ -15,7 +15,7 @@ from monitoring.selectors.planning.plan import Row, row_of
 from monitoring.selectors.planning.question import Question
 from numacore import report
 from numacore.facts import Facts
-from numacore.kubelet.advice import Fit
+from numacore.kubelet.advice import Advice
 from numacore.kubelet.verdict import Verdict
 from numacore.manifest import Group
 from numacore.report import NodeReport
@@ -42,7 +42,7 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[Verdict, ...]
     turns: tuple[Turn, ...]
     """The workloads that come first, in their order, then this one; only this one where each is judged alone."""
-    advice: tuple[Fit, ...]
+    advice: Advice
     """Single changes that would let a refused pod in; every one was judged."""
     facts: Facts
     report: NodeReport

@@ -28,6 +28,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     state: Literal["admitted", "refused", "crash"]
     why: tuple[Reason, ...] = ()
     advice: tuple[Fit, ...] = ()
+    advice_complete: bool = True
+    """False = not every smaller request that may help was tried."""
     assumed: tuple[Reason, ...] = ()
 
 
@@ -61,10 +63,12 @@ def rejudge(
     found = row_of(group, answer)
     if found.state == "unknown":
         return Rejudged(age=known.age, obstacle="unjudged")
+    advised = advising.advice(group, candidate, answer)
     explanation = Explanation(
         state=found.state,
         why=found.why,
-        advice=advising.advice(group, candidate, answer),
+        advice=advised.fits,
+        advice_complete=advised.complete,
         assumed=found.assumed,
     )
     return Rejudged(age=known.age, explanation=explanation)

@@ -25,6 +25,7 @@ from schemathesis import GenerationMode, checks
 from policies.models import Cleanup, Policy, Pool
 from tests.monitoring.api.conftest import ROOT
 from tests.monitoring.api.inventory import Lab
+from tests.policies import rollouts
 
 EXAMPLES = 15
 checks.load_all_checks()
@@ -72,13 +73,15 @@ def operations() -> list[tuple[str, str]]:
 
 
 def wanted(lab: Lab) -> dict[str, str]:
-    """A pool and a policy that are there, as parts of addresses."""
+    """A pool, a policy and a rollout that are there, as parts of addresses."""
     changed = {"changed": timezone.now(), "changed_by": "ada"}
     pool = Pool.objects.create(cluster=lab.cluster, name="gold", selector="tier=gold", **changed)
     policy = Policy.objects.create(
         cluster=lab.cluster, level="cluster", wish={"topology_policy": "none"}, on=True, **changed
     )
-    return {"pool": pool.name, "policy": str(policy.pk)}
+    rollout = rollouts.rollout(lab.cluster, rollouts.State.STOPPED)
+    rollout.nodes.filter(name="node-0").update(name="worker-1")
+    return {"pool": pool.name, "policy": str(policy.pk), "rollout": str(rollout.pk)}
 
 
 @pytest.mark.timeout(120)

@@ -116,7 +116,7 @@ def test_volcanos_steps_are_told_with_numbers(cluster: Cluster, as_viewer: Clien
         ),
         (
             "predicate",
-            "Container “main” asks for 2 CPUs. Volcano takes none for reserved; then 6 are free (NUMA 0: 2, NUMA 1: 4). 3 sets of NUMA nodes have "
+            "Container “main” asks for 2 CPUs. Volcano takes none for reserved; free then: 6 (NUMA 0: 2, NUMA 1: 4). 3 sets of NUMA nodes have "
             "as many, the narrowest is {0}. It prefers {0} (restricted).",
         ),
         ("allocation", "Container “main” would get the CPUs 0,3 on NUMA 0."),

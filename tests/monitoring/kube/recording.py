@@ -17,6 +17,7 @@ from tests.monitoring.kube.fake import FakeApiServer
 QUICK = Pace(
     page=3,
     gather=0.005,
+    between=0.0,
     silence=30.0,
     grace=0.2,
     watch=(30.0, 30.0),

@@ -68,6 +68,23 @@ async def test_it_hands_over_soon_though_more_keeps_coming(server: FakeApiServer
         await until(lambda: len(it.copy.names) == 34, "all of them")
 
 
+async def test_what_comes_alone_is_told_at_once_and_a_stream_now_and_then(server: FakeApiServer) -> None:
+    async with mirror(server, msgspec.structs.replace(QUICK, between=30.0)) as it:
+        await it.watches()
+        server.create(topology("alone"))
+        await until(lambda: "alone" in it.copy.names, "the first change")
+        for number in range(20):
+            server.create(topology(f"n{number}"))
+            await asyncio.sleep(0.004)
+        assert [len(batch) for batch in it.copy.batches] == [1]
+    async with mirror(server, msgspec.structs.replace(QUICK, between=0.2)) as it:
+        await it.watches()
+        for number in range(20, 40):
+            server.create(topology(f"n{number}"))
+            await asyncio.sleep(0.004)
+        await until(lambda: "n39" in it.copy.names, "all of them")
+
+
 async def test_an_error_of_the_sink_ends_it(server: FakeApiServer) -> None:
     copy = Copy()
     copy.fail = RuntimeError("the database is full")

@@ -28,7 +28,7 @@ def test_it_leaves_gaps() -> None:
     (line,) = charts.chart("busy", series(n0=[0.1, None, 0.3]))["data"]
     assert line["y"] == [0.1, None, 0.3]
     assert line["connectgaps"] is False
-    assert line["x"][1] == "2026-01-01T00:00:10+00:00"
+    assert (line["x0"], line["dx"]) == ("2026-01-01T00:00:00+00:00", 10_000)
 
 
 def test_it_draws_a_line_for_each_numa_node() -> None:
@@ -52,7 +52,38 @@ def test_it_shows_memory_in_gibibytes() -> None:
 def test_moments_are_written_in_the_zone_of_the_pages() -> None:
     with timezone.override("Asia/Shanghai"):
         (line,) = charts.chart("busy", series(n0=[0.1]))["data"]
+        (longer,) = charts.chart("busy", series(n0=[0.1, 0.2]))["data"]
     assert line["x"] == ["2026-01-01T08:00:00+08:00"]
+    assert longer["x0"] == "2026-01-01T08:00:00+08:00"
+
+
+@pytest.mark.parametrize(
+    ("days", "count", "listed"),
+    [(1, 48, True), (1, 13, False), (30, 13, True), (9, 40, True)],
+    ids=[
+        "a day later it is summer",
+        "before that",
+        "a year, in which clocks go forward and back",
+        "summer comes in the second half",
+    ],
+)
+def test_every_moment_is_named_where_clocks_change_in_between(days: int, count: int, listed: bool) -> None:
+    """Berlin's clocks went forward on 29 March 2026, at 1:00 in universal time."""
+    start = datetime(2026, 3, 28, 12, tzinfo=UTC) - timedelta(days=0 if days == 1 else 45)
+    step = timedelta(hours=1) if days == 1 else timedelta(days=days)
+    times = [start + each * step for each in range(count)]
+    with timezone.override("Europe/Berlin"):
+        told = charts.moments(times)
+    assert ("x" in told) is listed
+    if listed:
+        assert len(told["x"]) == count
+        assert {text[-6:] for text in told["x"]} == {"+01:00", "+02:00"}
+
+
+def test_every_moment_is_named_where_steps_differ() -> None:
+    times = [START, START + timedelta(seconds=10), START + timedelta(seconds=30)]
+    assert len(charts.moments(times)["x"]) == 3
+    assert charts.moments([]) == {"x": []}
 
 
 def test_it_offers_the_ranges_of_the_console() -> None:

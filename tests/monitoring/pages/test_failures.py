@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
@@ -198,7 +199,7 @@ def test_pods_that_do_not_start_are_lines_too(scene: Cluster, as_viewer: Client)
 
 def test_the_list_is_a_file_too(scene: Cluster, as_viewer: Client) -> None:
     answer = as_viewer.get(f"{PAGE}failures.csv?reason=TopologyAffinityError&namespace=shop")
-    found = list(csv.DictReader(answer.content.decode().splitlines()))
+    found = list(csv.DictReader(answer.getvalue().decode().splitlines()))
     assert sorted(row["owner_name"] for row in found) == ["cache", "inference"]
     assert next(row for row in found if row["owner_name"] == "inference")["count"] == "7"
 
@@ -209,12 +210,12 @@ def test_the_list_is_a_file_too(scene: Cluster, as_viewer: Client) -> None:
 def test_pods_that_do_not_start_are_a_file_too(scene: Cluster, as_viewer: Client) -> None:
     address = f"{PAGE}not-starting.csv"
     assert address in as_viewer.get(STARTING).content.decode()
-    (row,) = csv.DictReader(as_viewer.get(address).content.decode().splitlines())
+    (row,) = csv.DictReader(as_viewer.get(address).getvalue().decode().splitlines())
     assert (row["line_name"], row["reason"], row["pods"], row["example"]) == (
         *("web", "CreateContainerError", "3", "web-2"),
     )
-    assert not list(csv.DictReader(as_viewer.get(f"{address}?owner=none").content.decode().splitlines()))
-    (found,) = as_viewer.get(f"{PAGE}not-starting.json").json()
+    assert not list(csv.DictReader(as_viewer.get(f"{address}?owner=none").getvalue().decode().splitlines()))
+    (found,) = json.loads(as_viewer.get(f"{PAGE}not-starting.json").getvalue())
     assert (found["line_kind"], found["pods"]) == ("ReplicaSet", 3)
 
 

@@ -58,7 +58,10 @@ def test_the_list_of_containers_names_them_and_says_whence(blind: Node, as_viewe
 
 def test_files_and_rest_say_the_same(blind: Node, as_viewer: Client) -> None:
     lines = (
-        as_viewer.get("/c/east/containers/containers.csv?node=blind&q=ranker").content.decode().splitlines()
+        as_viewer.get("/c/east/containers/containers.csv?node=blind&q=ranker")
+        .getvalue()
+        .decode()
+        .splitlines()
     )
     (row,) = csv.DictReader(lines)
     assert (row["pod"], row["told_by_api"]) == ("ranker-5f7c", "namespace,pod,name")
@@ -178,7 +181,7 @@ def test_each_placement_is_told_apart(blind: Node, as_viewer: Client) -> None:
         *("no-exporter", "silent", "not-running", "not-shown"),
     }
     assert set(found.values()) == {"known"}
-    lines = as_viewer.get("/c/east/pods/pods.csv?placement=silent").content.decode().splitlines()
+    lines = as_viewer.get("/c/east/pods/pods.csv?placement=silent").getvalue().decode().splitlines()
     assert [row["name"] for row in csv.DictReader(lines)] == ["quiet-1"]
     refused = as_viewer.get("/api/v1/clusters/east/pods/?placement=lost")
     assert refused.status_code == 400

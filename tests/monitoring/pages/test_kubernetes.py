@@ -183,7 +183,7 @@ def test_lists_show_it_with_unknown_figures(bare: Node, as_viewer: Client) -> No
     assert row is not None
     assert "unknown" in row[1]
     assert not re.search(r"\d", row[1])
-    lines = as_viewer.get("/c/east/monitoring/nodes.csv?name=bare").content.decode().splitlines()
+    lines = as_viewer.get("/c/east/monitoring/nodes.csv?name=bare").getvalue().decode().splitlines()
     assert lines[1].split(",")[2:] == [""] * (len(lines[0].split(",")) - 2)
     assert "bare" in text(as_viewer, "/search/?q=bare")
     for column in ("last_seen", "-last_seen", "crossing", "-busy"):
@@ -354,7 +354,7 @@ def test_the_pods_page_tells_which_placements_nobody_knows(bare: Node, as_viewer
     told = text(as_viewer, "/c/east/pods/?told=true")
     assert "cart-1" in told
     assert "web-1" not in told
-    lines = as_viewer.get("/c/east/pods/pods.csv?told=false&phase=Running").content.decode().splitlines()
+    lines = as_viewer.get("/c/east/pods/pods.csv?told=false&phase=Running").getvalue().decode().splitlines()
     assert len(lines) == 2
     assert "web-1" in lines[1]
 

@@ -1,15 +1,19 @@
 """The lists of nodes and containers: filter, order, pages and exports, all in the address."""
 
 import csv
+import io
 import json
 import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from urllib.parse import unquote
 
 import pytest
-from django.test import Client
+from django.test import AsyncRequestFactory, Client
 
 from monitoring import selectors
 from monitoring.models import Cluster, Container, Endpoint, Node
+from monitoring.views import exports
 from tests.monitoring.pages.conftest import POSTGRES
 
 NODES, CONTAINERS = "/c/east/monitoring/", "/c/east/containers/"
@@ -163,16 +167,74 @@ def test_it_sends_only_the_list_when_a_script_asks(east: Cluster, as_viewer: Cli
 def test_it_exports_what_is_filtered(east: Cluster, as_viewer: Client) -> None:
     answer = as_viewer.get("/c/east/monitoring/nodes.csv", {"q": "node", "sort": "-cpus"})
     assert answer["Content-Disposition"] == 'attachment; filename="east-nodes.csv"'
-    rows = list(csv.DictReader(answer.content.decode().splitlines()))
+    rows = list(csv.DictReader(answer.getvalue().decode().splitlines()))
     assert [row["name"] for row in rows] == ["node-07"]
     assert rows[0]["cpus"] == "128"
 
 
+@pytest.mark.parametrize(
+    ("sort", "expected"),
+    [
+        ("-name", ["solo", "silent", "node-07"]),
+        ("name", ["node-07", "silent", "solo"]),
+        ("", ["node-07", "silent", "solo"]),
+    ],
+)
+def test_a_file_has_the_order_of_its_page(
+    sort: str, expected: list[str], east: Cluster, as_viewer: Client
+) -> None:
+    assert names(text(as_viewer, NODES, sort=sort)) == expected
+    answer = as_viewer.get(f"{NODES}nodes.csv", {"sort": sort})
+    assert [row["name"] for row in csv.DictReader(answer.getvalue().decode().splitlines())] == expected
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 1000])
+@pytest.mark.parametrize("wanted", ["node-07", "", "nothing"])
+def test_a_file_is_whole_however_many_rows_are_read_at_once(
+    wanted: str, at_once: int, east: Cluster, as_viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "AT_ONCE", at_once)
+    there = sorted(selectors.nodes(east).filter(name__contains=wanted).values_list("name", flat=True))
+    lines = csv.DictReader(as_viewer.get(f"{NODES}nodes.csv", {"q": wanted}).getvalue().decode().splitlines())
+    assert [row["name"] for row in lines] == there
+    found = json.loads(as_viewer.get(f"{NODES}nodes.json", {"q": wanted}).getvalue())
+    assert [row["name"] for row in found] == there
+
+
+def test_a_row_that_goes_while_a_file_is_read_is_left_out(
+    east: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "AT_ONCE", 1)
+    lines = exports.rows(selectors.nodes(east).order_by("name"), ("name",))
+    assert list(next(lines)) == ["node-07"]
+    Node.objects.filter(name="silent").delete()
+    assert [name for (name,) in lines] == ["solo"]
+
+
+async def test_a_file_begins_before_all_of_it_is_read() -> None:
+    """As under a real server, which has no patience for the whole."""
+    read: list[int] = []
+
+    def lines() -> Iterator[tuple[int]]:
+        for number in range(exports.AT_ONCE + 1):
+            read.append(number)
+            yield (number,)
+
+    request = AsyncRequestFactory().get("/")
+    answer = exports.answer(request, "csv", "numbers", ("number",), lines())
+    pieces = aiter(answer)
+    assert await anext(pieces) == b"number\r\n"
+    assert not read
+    assert (await anext(pieces)).startswith(b"0\r\n1\r\n")
+    assert len(read) == exports.AT_ONCE
+    assert [piece async for piece in pieces] == [f"{exports.AT_ONCE}\r\n".encode()]
+
+
 def test_it_exports_unknown_as_empty_and_as_null(east: Cluster, as_viewer: Client) -> None:
     Node.objects.update(busy=None)
-    rows = csv.DictReader(as_viewer.get("/c/east/monitoring/nodes.csv").content.decode().splitlines())
+    rows = csv.DictReader(as_viewer.get("/c/east/monitoring/nodes.csv").getvalue().decode().splitlines())
     assert {row["busy"] for row in rows} == {""}
-    found = json.loads(as_viewer.get("/c/east/monitoring/nodes.json").content)
+    found = json.loads(as_viewer.get("/c/east/monitoring/nodes.json").getvalue())
     assert {row["busy"] for row in found} == {None}
 
 
@@ -180,8 +242,88 @@ def test_it_exports_unknown_as_empty_and_as_null(east: Cluster, as_viewer: Clien
 def test_it_exports_no_formula(start: str, east: Cluster, as_viewer: Client) -> None:
     Container.objects.filter(container_id=POSTGRES).update(pod=f"{start}HYPERLINK(1)")
     answer = as_viewer.get("/c/east/containers/containers.csv", {"q": "HYPERLINK"})
-    (row, *_) = csv.DictReader(answer.content.decode().splitlines())
+    (row, *_) = csv.DictReader(answer.getvalue().decode().splitlines())
     assert row["pod"] == f"'{start}HYPERLINK(1)"
+
+
+AWKWARD = (
+    "",
+    "plain",
+    "a,b",
+    'say "x"',
+    "two\nlines",
+    "cr\rhere",
+    "=1+1",
+    "-",
+    "\ttab",
+    "'",
+    "é 节点",
+    " spaced ",
+    '","',
+)
+
+
+def test_csv_is_written_as_the_standard_library_writes_it() -> None:
+    """With an apostrophe before what a spreadsheet would run, and documents as JSON."""
+    moment = datetime(2026, 2, 1, 8, 30, tzinfo=UTC)
+    others: tuple[object, ...] = (
+        None,
+        True,
+        False,
+        0,
+        -7,
+        1.0,
+        -0.5,
+        1e-7,
+        1e22,
+        moment,
+        moment.replace(microsecond=61),
+        {"0": 1, "x,y": None},
+        [1, "=2"],
+        {},
+    )
+    lines = [(text, other, None, 2) for text in AWKWARD for other in others] + [(None, "-x", "=", "")]
+    written = b"".join(exports.as_csv(("a", "b,c", "d", "e"), iter(lines)))
+    expected = io.StringIO()
+    csv.writer(expected).writerow(("a", "b,c", "d", "e"))
+    csv.writer(expected).writerows(tuple(map(as_cell, line)) for line in lines)
+    assert written == expected.getvalue().encode()
+
+
+def as_cell(value: object) -> object:
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else value
+    return json.dumps(value, separators=(",", ":")) if isinstance(value, dict | list) else value
+
+
+@pytest.mark.parametrize("value", ["", None, "x", "a,b"])
+def test_a_line_of_one_field_is_a_line_though_it_is_empty(value: str | None) -> None:
+    expected = io.StringIO()
+    csv.writer(expected).writerows([("a",), (value,)])
+    assert b"".join(exports.as_csv(("a",), iter([(value,)]))) == expected.getvalue().encode()
+
+
+def test_moments_and_documents_of_a_file_are_those_of_the_rows(east: Cluster) -> None:
+    columns = (
+        "container_id",
+        "memory_nodes",
+        "updated",
+        "cost",
+        "crossing",
+        "owner_name",
+        "node__name",
+        "node__attributes",
+    )
+    postgres = Container.objects.filter(container_id=POSTGRES)
+    for updated in (
+        datetime(2026, 2, 1, 8, 30, tzinfo=UTC),
+        datetime(2026, 2, 1, 8, 30, 0, 610_000, tzinfo=UTC),
+    ):
+        postgres.update(updated=updated, memory_nodes={"0": 2**40, "1": None, "ключ": 1.5})
+        Container.objects.exclude(container_id=POSTGRES).update(memory_nodes=None)
+        ordered = selectors.containers(east).order_by("pk")
+        assert [tuple(row) for row in exports.rows(ordered, columns)] == list(ordered.values_list(*columns))
+        assert str(updated) in {str(row[2]) for row in exports.rows(ordered, columns)}
 
 
 @pytest.mark.parametrize(

@@ -177,13 +177,13 @@ def test_workloads_stand_on_a_node_in_the_manifests_order(cluster: Cluster, as_v
     page = ask(as_viewer, text, group=1, find="wide", together="1")
     assert headline(page).startswith("None of 1 nodes") or headline(page).startswith("No node would take it")
     assert "In this order on this node" in page
-    assert "1 of 1 pods · the first on CPUs 4-7" in page
+    assert "1 of 1 pod · the first on CPUs 4-7" in page
     assert "each node as if the pods of Job/train/worker stood on it already" in page
 
 
 def test_it_tells_volcanos_steps_with_its_own_words(cluster: Cluster, as_viewer: Client) -> None:
     page = ask(as_viewer, planned.job("5"), node="wide", weight="ten")
-    assert "5 CPUs. Volcano takes none for reserved; then 6 are free (NUMA 0: 2, NUMA 1: 4)." in page
+    assert "5 CPUs. Volcano takes none for reserved; free then: 6 (NUMA 0: 2, NUMA 1: 4)." in page
     assert "no whole number; Volcano says nothing and takes 1." in page
     refused = ask(as_viewer, planned.job(), node="strict")
     assert "the pod asks for the policy restricted and the node has single-numa-node" in refused

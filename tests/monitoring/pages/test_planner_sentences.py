@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import get_args
 
 import pytest
 from django.utils import translation
 
-from monitoring.figures import manifests, verdicts
+from monitoring.figures import evidence, manifests, sentences, verdicts
 from monitoring.figures.sentences import Form
 from numacore import lint
 from numacore.diagnosis import Reason
+from numacore.kubelet.advice import Fit
 from numacore.volcano import plugin
 from numacore.whatif import disagreement, explaining
 from tests.monitoring.pages.test_sentences import codes
@@ -98,3 +100,69 @@ def test_findings_of_the_linter_say_what_and_where() -> None:
         )
     )
     assert said.text == "Container “web” asks for 40 CPUs; the largest NUMA node has 32 to give."
+
+
+SEVERAL_OF_ONE = re.compile(r"(?<![0-9.])1 (?:CPUs|NUMA nodes|containers|pods|threads|are\b)")
+NEVER_ONE = {"memory-lacks", "cpu-fraction", "sidecar-fraction", "fraction"}
+"""Bytes in units, and parts of CPUs."""
+AT_LEAST_TWO = {"per_core": 2, "most": 2, "fewest": 1, "total": 2}
+
+
+@pytest.mark.parametrize("forms", [*FORMS, sentences.REASONS])
+def test_one_of_anything_is_not_several(forms: Mapping[str, Form]) -> None:
+    """Where everything that may be one is one."""
+    names = ("cpus", "asked", "free", "count", "number", "least", "pods", "nodes")
+    for code in forms.keys() - NEVER_ONE:
+        said = verdicts.said(forms, code, dict.fromkeys(names, 1) | AT_LEAST_TWO | {"resource": "cpu"})
+        assert not SEVERAL_OF_ONE.search(said.text + said.remedy), code
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        (
+            Reason("scheduler-short", {"resource": "cpu", "asked": 1, "free": 0}),
+            "Not enough left on the whole node: 1 CPU is asked for; not requested yet: 0.",
+        ),
+        (
+            Reason("scheduler-short", {"resource": "cpu", "asked": 1.5, "free": 1}),
+            "Not enough left on the whole node: 1.50 CPUs are asked for; not requested yet: 1.",
+        ),
+        (
+            Reason("cpus-short", {"container": "web", "asked": 1, "free": 0}),
+            "Container “web” asks for 1 CPU of its own; 0 can still be given away.",
+        ),
+        (
+            Reason("cpus-short", {"container": "web", "asked": 11, "free": 1}),
+            "Container “web” asks for 11 CPUs of its own; 1 can still be given away.",
+        ),
+        (
+            Reason(
+                "devices-short", {"container": "web", "resource": "example.com/gpu", "asked": 2, "free": 1}
+            ),
+            "Container “web” asks for 2 × example.com/gpu; 1 is free.",
+        ),
+        (
+            Reason("requests-unknown", {"count": 1}),
+            "The requests of 1 container are unknown to its node; the scheduler may count more than is counted here.",
+        ),
+    ],
+)
+def test_a_sentence_with_a_number_is_grammatical(reason: Reason, text: str) -> None:
+    assert verdicts.reason(reason).text == text
+
+
+def test_advice_for_one_cpu_speaks_of_one() -> None:
+    assert evidence.advice(Fit("request", "cpu", "1", "web", "1"), {}) == (
+        "Container “web” asks for 1 CPU; 1 more would be refused."
+    )
+    assert evidence.advice(Fit("request", "cpu", "2", "", "1"), {}) == (
+        "The pod as a whole asks for 2 CPUs; 1 more would be refused."
+    )
+
+
+def test_pods_that_would_have_to_leave_beyond_the_first_few_are_counted() -> None:
+    leaving = [Fit("leaving", "pod", f"p{at}") for at in range(evidence.MOST_LEAVING + 2)]
+    assert evidence.each_alone(leaving[:-1], {})[-1] == "and 1 other pod, alone"
+    assert evidence.each_alone(leaving, {})[-1] == "and 2 other pods, each alone"
+    assert evidence.each_alone(leaving[:-2], {})[-1] == f"The pod p{evidence.MOST_LEAVING - 1} leaves."

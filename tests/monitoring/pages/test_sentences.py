@@ -118,3 +118,15 @@ def test_it_speaks_chinese() -> None:
             sentences.reason(Reason("pinned", {"cpus": 8})).text
             == "已绑核：kubelet 为它分配了 8 个独占 CPU。"
         )
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        (Reason("pinned", {"cpus": 1}), "Pinned: the kubelet gave it 1 CPU of its own."),
+        (Reason("pinned", {"cpus": 21}), "Pinned: the kubelet gave it 21 CPUs of its own."),
+        (Reason("pinned", {}), "Pinned: the kubelet gave it ? CPUs of its own."),
+    ],
+)
+def test_one_of_something_is_not_several(reason: Reason, text: str) -> None:
+    assert sentences.reason(reason).text == text

@@ -31,6 +31,16 @@ def keeper_of(cluster: Cluster, **connection: object) -> PodKeeper:
     return made
 
 
+def test_it_keeps_the_moment_and_what_changes(cluster: Cluster) -> None:
+    keeper = keeper_of(cluster)
+    keeper.put([pod(meta={"creationTimestamp": "2026-02-03T04:05:06Z"})])
+    before = Pod.objects.get()
+    assert before.created == datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
+    keeper.put([pod(meta={"creationTimestamp": "2026-02-03T04:05:06Z"}, status={"phase": "Failed"})])
+    after = Pod.objects.get()
+    assert (after.pk, after.created, after.phase) == (before.pk, before.created, "Failed")
+
+
 def test_it_keeps_what_a_pod_asks_for(cluster: Cluster) -> None:
     sidecar = container("500m", "1Gi", name="proxy", restartPolicy="Always")
     setup = container("4", "512Mi", name="setup")
