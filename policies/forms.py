@@ -1,4 +1,5 @@
-"""What people fill in: a policy's wish, and a pool of nodes. What contradicts itself is found in `numacore.change.wish`, not here."""
+"""What people fill in: a policy's wish, a pool of nodes, how a rollout goes. What contradicts itself is found in `numacore.change.wish` and
+`policies.plan`, not here."""
 
 from __future__ import annotations
 
@@ -10,7 +11,10 @@ from django.utils.translation import gettext_lazy as _
 
 from numacore.change import wish as wishes
 from numacore.change.wish import Wish
+from policies import plan as plans
+from policies.plan import Options, Window
 from policies.words.policy import SWITCHES
+from policies.words.rollout import DAYS, option_fault
 
 LEAVE = ("", _("leave it as it is"))
 INPUT = {"class": "form-control form-control-sm"}
@@ -128,3 +132,128 @@ class PoolForm(forms.Form):
         widget=forms.TextInput(INPUT),
     )
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+
+class RolloutForm(forms.Form):
+    """How a rollout goes through its nodes. What contradicts itself is found in `policies.plan.faults`."""
+
+    canary = forms.IntegerField(
+        label=_("Canary"),
+        help_text=_("So many nodes go first; the others wait until these have proven themselves."),
+        initial=1,
+        min_value=0,
+        max_value=1000,
+        widget=forms.NumberInput(INPUT),
+    )
+    batch = forms.CharField(
+        label=_("Nodes in a batch"),
+        help_text=_("A number, or a share such as 10%."),
+        initial="1",
+        max_length=7,
+        widget=forms.TextInput(INPUT),
+    )
+    max_unavailable = forms.CharField(
+        label=_("Away at once at most"),
+        help_text=_("A number, or a share. Nodes that are down or cordoned already count."),
+        initial="1",
+        max_length=7,
+        widget=forms.TextInput(INPUT),
+    )
+    pause_minutes = forms.IntegerField(
+        label=_("Pause between batches (minutes)"),
+        initial=0,
+        min_value=0,
+        max_value=7 * 24 * 60,
+        widget=forms.NumberInput(INPUT),
+    )
+    drain = forms.BooleanField(
+        label=_("Drain each node before"),
+        help_text=_("Its pods move away first, as their disruption budgets allow; without it they stay and some may be refused after the restart."),
+        initial=True,
+        required=False,
+        widget=forms.CheckboxInput(CHECK),
+    )  # fmt: skip
+    drain_minutes = forms.IntegerField(
+        label=_("A drain takes at most (minutes)"),
+        help_text=_("Then the node is given up, and the rollout stops."),
+        initial=15,
+        min_value=1,
+        max_value=24 * 60,
+        widget=forms.NumberInput(INPUT),
+    )
+    control_plane = forms.BooleanField(
+        label=_("Nodes of the control plane, too"),
+        help_text=_("They are left out unless you say so."),
+        required=False,
+        widget=forms.CheckboxInput(CHECK),
+    )
+    window = forms.BooleanField(
+        label=_("Only in a maintenance window"),
+        help_text=_("A node is begun only within it; one that is under way is brought to its end."),
+        required=False,
+        widget=forms.CheckboxInput(CHECK),
+    )
+    start = forms.CharField(
+        label=_("From"),
+        required=False,
+        initial="01:00",
+        max_length=5,
+        widget=forms.TextInput({**INPUT, "placeholder": "01:00"}),
+    )
+    end = forms.CharField(
+        label=_("Until"),
+        help_text=_("Earlier than the start: on the next day."),
+        required=False,
+        initial="05:00",
+        max_length=5,
+        widget=forms.TextInput({**INPUT, "placeholder": "05:00"}),
+    )
+    zone = forms.CharField(label=_("Time zone"), required=False, max_length=64, widget=forms.TextInput(INPUT))
+    days = forms.MultipleChoiceField(
+        label=_("On"),
+        choices=list(DAYS.items()),
+        required=False,
+        initial=list(DAYS),
+        widget=forms.CheckboxSelectMultiple(CHECK),
+    )
+
+    FIELDS = {
+        "pause_between": "pause_minutes",
+        "drain_within": "drain_minutes",
+        "window.start": "start",
+        "window.end": "end",
+        "window.zone": "zone",
+        "window.days": "days",
+    }
+    """Which field shows the fault of an option that is named otherwise there."""
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        if not self.errors:
+            for fault in plans.faults(self.options()):
+                self.add_error(self.FIELDS.get(fault.field, fault.field), option_fault(fault.code))
+        return given
+
+    def options(self) -> Options:
+        given = self.cleaned_data
+        window = None
+        if given["window"]:
+            window = Window(
+                start=given["start"], end=given["end"], zone=given["zone"] or "UTC", days=tuple(given["days"])
+            )
+        return Options(
+            canary=given["canary"],
+            batch=given["batch"].strip(),
+            max_unavailable=given["max_unavailable"].strip(),
+            pause_between=given["pause_minutes"] * 60,
+            drain=given["drain"],
+            drain_within=given["drain_minutes"] * 60,
+            control_plane=given.get("control_plane", False),
+            window=window,
+        )
+
+
+class RestoreForm(RolloutForm):
+    """How all nodes that were changed go back: those of the control plane always come along (`control.restore_all`)."""
+
+    control_plane = None  # type: ignore[assignment]  # so Django takes a field away

@@ -2,13 +2,15 @@
 
 from django.urls import URLPattern, path
 
-from policies.api import audit, cleanup, policies
+from policies.api import audit, cleanup, policies, rollouts
 
 
 def patterns() -> list[URLPattern]:
     """Addresses below /api/v1/."""
     of_cluster = "clusters/<slug:cluster>/cleanups/"
     one = f"{of_cluster}<int:cleanup>/"
+    rolled = "clusters/<slug:cluster>/rollouts/"
+    rollout = f"{rolled}<int:rollout>/"
     return [
         path("audit/", audit.Audit.as_view(), name="audit"),
         path(of_cluster, cleanup.Cleanups.as_view(), name="cluster-cleanups"),
@@ -25,6 +27,18 @@ def patterns() -> list[URLPattern]:
             policies.Preview.as_view(),
             name="policy-preview",
         ),
+        path(rolled, rollouts.Rollouts.as_view(), name="cluster-rollouts"),
+        path(rollout, rollouts.RolloutDetail.as_view(), name="rollout"),
+        path(f"{rollout}confirm/", rollouts.ConfirmRollout.as_view(), name="rollout-confirm"),
+        path(f"{rollout}pause/", rollouts.PauseRollout.as_view(), name="rollout-pause"),
+        path(f"{rollout}resume/", rollouts.ResumeRollout.as_view(), name="rollout-resume"),
+        path(f"{rollout}stop/", rollouts.StopRollout.as_view(), name="rollout-stop"),
+        path(f"{rollout}discard/", rollouts.DiscardRollout.as_view(), name="rollout-discard"),
+        path(f"{rollout}roll-back/", rollouts.RollBackRollout.as_view(), name="rollout-roll-back"),
+        path(f"{rollout}retry/", rollouts.RetryRollout.as_view(), name="rollout-retry"),
+        path(f"{rollout}nodes/", rollouts.NodesOfRollout.as_view(), name="rollout-nodes"),
+        path(f"{rollout}nodes/<str:node>/acts/", rollouts.ActsOfRollout.as_view(), name="rollout-acts"),
+        path("clusters/<slug:cluster>/changed-nodes/", rollouts.ChangedNodes.as_view(), name="changed-nodes"),
         path("clusters/<slug:cluster>/pools/", policies.Pools.as_view(), name="pools"),
         path("clusters/<slug:cluster>/pools/<slug:pool>/", policies.PoolDetail.as_view(), name="pool"),
     ]

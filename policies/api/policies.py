@@ -19,13 +19,14 @@ from monitoring.api import base, document, rows, shapes
 from monitoring.api.explicit import encode
 from monitoring.models import Cluster
 from numacore.change.wish import Wish
+from numacore.kubelet.checks.findings import Finding
 from policies import audit, selectors
 from policies.models import Policy, Pool
 from policies.selectors import Previewed
 from policies.services import policy as services
 from policies.services.policy import PolicyError, Target
 from policies.services.who import Who
-from policies.words import changing
+from policies.words import changing, findings
 from policies.words import policy as words
 
 PREVIEW = "policies.operate_preview"
@@ -80,6 +81,17 @@ class PodLost(msgspec.Struct):
     words: Annotated[str, Meta(description="the kubelet's own")]
 
 
+class FindingRow(msgspec.Struct):
+    """What the checks say to the new settings that they do not say to the present ones."""
+
+    severity: Literal["crash", "fatal", "silent", "warning"]
+    field: str
+    code: str
+    why: str
+    remedy: str
+    words: Annotated[str, Meta(description="the kubelet's own")]
+
+
 class PreviewRow(msgspec.Struct):
     """What a policy would come to on one node. refused: it cannot be done there; loses: pods would not come back."""
 
@@ -92,6 +104,7 @@ class PreviewRow(msgspec.Struct):
     diff: Annotated[list[str], Meta(description="lines of a unified difference")]
     state_files: list[StateFileRow]
     lost: list[PodLost]
+    findings: list[FindingRow]
     before: Annotated[str | None, Meta(description="SHA-256 of the file as it stands")]
     after: Annotated[str | None, Meta(description="SHA-256 of the file as it would be")]
 
@@ -295,7 +308,7 @@ def preview_row(of: Previewed) -> PreviewRow:
     change = of.change
     if change is None:
         why = [changing.said(of.problem).text] if of.problem else []
-        return PreviewRow(of.node, of.outcome, of.age, why, [], None, [], [], [], None, None)
+        return PreviewRow(of.node, of.outcome, of.age, why, [], None, [], [], [], [], None, None)
     restart = words.restart(change.changed, of.names, "") if change.changed and change.diff else None
     return PreviewRow(
         node=of.node,
@@ -309,9 +322,15 @@ def preview_row(of: Previewed) -> PreviewRow:
         lost=[PodLost(each.uid, each.name, each.text, each.words) for each in restart.lost]
         if restart
         else [],
+        findings=[finding_row(each) for each in change.findings],
         before=change.before or None,
         after=change.after or None,
     )
+
+
+def finding_row(of: Finding) -> FindingRow:
+    said = findings.shown(of)
+    return FindingRow(of.severity, of.field, of.reason.code, said.text, said.remedy, said.words)
 
 
 class Pools(Writing):

@@ -3,5 +3,20 @@
 from policies.models.audit import AuditEntry, AuditHead
 from policies.models.cleanup import Cleanup, CleanupPod
 from policies.models.policy import Policy, PolicyVersion, Pool
+from policies.models.rollout import Act, Notice, OrderKey, Original, Rollout, RolloutNode
 
-__all__ = ["AuditEntry", "AuditHead", "Cleanup", "CleanupPod", "Policy", "PolicyVersion", "Pool"]
+__all__ = [
+    "Act",
+    "AuditEntry",
+    "AuditHead",
+    "Cleanup",
+    "CleanupPod",
+    "Notice",
+    "OrderKey",
+    "Original",
+    "Policy",
+    "PolicyVersion",
+    "Pool",
+    "Rollout",
+    "RolloutNode",
+]

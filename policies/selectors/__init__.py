@@ -1,11 +1,28 @@
-"""Reads: the audit log, clean-ups, and which policy counts for which node and where nodes stand."""
+"""Reads: the audit log, clean-ups, rollouts, and which policy counts for which node and where nodes stand."""
 
 from policies.selectors.audit import Filter, actions, entries
+from policies.selectors.changed import GONE, REPLACED, THERE, WHERES, changed, changed_nodes, staying
 from policies.selectors.cleanups import MOST_OWNERS, cleanup_counts, cleanup_owners, cleanups
 from policies.selectors.precedence import Applied, Overlap, applying, members, overlaps
 from policies.selectors.previewing import Previewed, preview, reached
+from policies.selectors.rollouts import (
+    BAD,
+    Batch,
+    Progress,
+    active_rollout,
+    acts,
+    batches,
+    behind,
+    is_old,
+    plan_of,
+    planned,
+    progress,
+    progress_of,
+    rollouts,
+    rollouts_of_node,
+)
 from policies.selectors.standing import (
-    Difference,
+    Departure,
     Standing,
     TargetRow,
     counts,
@@ -13,32 +30,55 @@ from policies.selectors.standing import (
     is_target,
     policy_of,
     standing,
+    standing_of,
     targets,
 )
 
 __all__ = [
+    "BAD",
+    "GONE",
     "MOST_OWNERS",
+    "REPLACED",
+    "THERE",
+    "WHERES",
     "Applied",
-    "Difference",
+    "Batch",
+    "Departure",
     "Filter",
     "Overlap",
     "Previewed",
+    "Progress",
     "Standing",
     "TargetRow",
     "actions",
+    "active_rollout",
+    "acts",
     "applying",
+    "batches",
+    "behind",
+    "changed",
+    "changed_nodes",
     "cleanup_counts",
     "cleanup_owners",
     "cleanups",
     "counts",
     "entries",
     "frozen_pools",
+    "is_old",
     "is_target",
     "members",
     "overlaps",
+    "plan_of",
+    "planned",
     "policy_of",
     "preview",
+    "progress",
+    "progress_of",
     "reached",
+    "rollouts",
+    "rollouts_of_node",
     "standing",
+    "standing_of",
+    "staying",
     "targets",
 ]

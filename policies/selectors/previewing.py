@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from monitoring.models import Cluster, KubernetesNode
+from monitoring.models import Cluster, KubernetesNode, Pod
 from monitoring.selectors.planning import Question, nodes
 from monitoring.selectors.planning.nodes import Known
 from numacore import wire
@@ -18,6 +18,7 @@ from numacore.diagnosis import Reason
 from numacore.facts import Facts
 from numacore.whatif import changing
 from numacore.whatif.changing import Change
+from numacore.whatif.surviving import NO_AGES, Ages
 from policies.models import Policy
 from policies.selectors.precedence import applying
 
@@ -54,7 +55,21 @@ def preview(cluster: Cluster, policy: Policy, names: Sequence[str], now: datetim
     rows = nodes.chosen(cluster, Question(names=tuple(names)))
     told = {each.node_id: each for each in KubernetesNode.objects.filter(node__in=rows)}
     infos = {row.name: _info(told.get(row.pk)) for row in rows}
-    return [_previewed(each, wish, infos[each.name]) for each in nodes.known(cluster, rows, now)]
+    ages = _ages(cluster, [row.name for row in rows])
+    return [
+        _previewed(each, wish, infos[each.name], ages.get(each.name, NO_AGES))
+        for each in nodes.known(cluster, rows, now)
+    ]
+
+
+def _ages(cluster: Cluster, names: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Of the pods on each node, as the API server tells them."""
+    found: dict[str, dict[str, float]] = {}
+    told = Pod.objects.filter(cluster=cluster, node_name__in=names, created__isnull=False)
+    for name, uid, created in told.values_list("node_name", "kubelet_uid", "created"):
+        if created is not None:
+            found.setdefault(name, {})[uid] = created.timestamp()
+    return found
 
 
 def _info(told: KubernetesNode | None) -> NodeInfo:
@@ -63,14 +78,14 @@ def _info(told: KubernetesNode | None) -> NodeInfo:
     return NodeInfo(labels=told.labels, os_image=told.os_image, version=told.kubelet_version)
 
 
-def _previewed(known: Known, wish: Wish, info: NodeInfo) -> Previewed:
+def _previewed(known: Known, wish: Wish, info: NodeInfo, ages: Ages) -> Previewed:
     if known.state is None or wire.MACHINE not in known.state.sections:
         problem = Reason("no-data")
         return Previewed(
             node=known.name, outcome="unknown", age=known.age, stale=known.stale, problem=problem
         )
     facts, _machine = nodes.facts_of(known.state)
-    change = changing.preview(_versioned(facts, known.kubelet), wish, info)
+    change = changing.preview(_versioned(facts, known.kubelet), wish, info, ages)
     return Previewed(
         node=known.name,
         outcome=_outcome(change),

@@ -1,18 +1,28 @@
-"""Where every node of a cluster stands beside what is wanted of it, from the summary of its newest report.
+"""Where every node of a cluster stands beside what is wanted of it.
 
-Compared are the four settings that a report sums up; options and reservations are compared in a node's preview.
+The four policies are compared as they are in force, by the summary of a node's newest report; options and reservations as its files and
+flags ask for them, by its newest state. What is compared once is remembered by its content, so that a page of thousands of nodes looks only
+at what has changed. Whether a difference can be done away with is what a preview tells.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import msgspec
+from django.db.models import QuerySet
 
+from monitoring import hot
 from monitoring.models import Cluster, Node
 from monitoring.selectors import inventory
+from monitoring.selectors.planning.memory import Memory
+from numacore import wire
+from numacore.change import differing
+from numacore.change.differing import Difference
 from numacore.change.wish import Wish
+from numacore.kubeletstate import Setting
 from policies.models import Policy, Pool
 from policies.selectors.precedence import Applied, Overlap, applying, members, overlaps
 
@@ -22,12 +32,23 @@ STATES: tuple[State, ...] = ("differs", "frozen", "unknown", "agrees", "nothing"
 STATIC = "static"
 
 
-class Difference(msgspec.Struct, frozen=True):
-    """A setting that is not as wanted. `is_now` "" = unknown."""
+class Departure(msgspec.Struct, frozen=True):
+    """A setting that is not known to be as wanted. `is_now`: as somebody would write it, "" = nothing is set; None = unknown."""
 
     field: str
-    is_now: str
+    is_now: str | None
     wanted: str
+
+
+class _Told(msgspec.Struct, frozen=True):
+    """What of a kubelet's section is compared."""
+
+    settings: dict[str, Setting] = {}
+    unread: tuple[str, ...] = ()
+
+
+compared: Memory[tuple[Departure, ...]] = Memory(20_000)
+_told = msgspec.json.Decoder(_Told)
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +58,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     topology_policy: str
     """In force by its newest report; "" = unknown."""
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[Departure, ...] = ()
 
     @property
     def node(self) -> str:
@@ -58,20 +79,51 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def standing(cluster: Cluster) -> list[Standing]:
     """Every current node by name."""
-    columns = ("name", "topology_policy", "topology_scope", "cpu_policy", "memory_policy")
-    now = {row.name: row for row in inventory.nodes(cluster).select_related(None).only(*columns)}
-    wishes: dict[int, Wish] = {}
-    return [_standing(each, now[each.node], wishes) for each in applying(cluster) if each.node in now]
+    return _standings(cluster, inventory.nodes(cluster))
 
 
-def _standing(applied: Applied, node: Node, wishes: dict[int, Wish]) -> Standing:
+def standing_of(cluster: Cluster, node: str) -> Standing | None:
+    """One node; None where nothing is wanted of it, or it is not there."""
+    if not Policy.objects.filter(cluster=cluster, on=True).exists():
+        return None
+    found = _standings(cluster, inventory.nodes(cluster).filter(name=node))
+    return found[0] if found and found[0].state != "nothing" else None
+
+
+def _standings(cluster: Cluster, nodes: QuerySet[Node]) -> list[Standing]:
+    columns = ("name", "topology_policy", "topology_scope", "cpu_policy", "memory_policy", "numa_nodes")
+    now = {row.name: row for row in nodes.select_related(None).only(*columns)}
+    applied = [each for each in applying(cluster) if each.node in now]
+    wishes = {each.policy.pk: _Wanted(each.policy) for each in applied if each.policy}
+    sections = _sections(now[each.node].pk for each in applied if each.policy)
+    return [_standing(each, now[each.node], wishes, sections) for each in applied]
+
+
+class _Wanted:
+    """A policy's wish, and a key for what is remembered of it."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.wish = msgspec.convert(policy.wish, Wish)
+        self.key = msgspec.json.encode(self.wish, order="sorted")
+
+
+def _sections(nodes: Iterable[int]) -> dict[int, bytes]:
+    """What the nodes tell of their kubelets; nothing where the store does not answer."""
+    try:
+        return hot.store().sections(nodes, wire.KUBELET)
+    except hot.StoreError:
+        return {}
+
+
+def _standing(
+    applied: Applied, node: Node, wishes: Mapping[int, _Wanted], sections: Mapping[int, bytes]
+) -> Standing:
     policy = applied.policy
     if policy is None:
         state: State = "frozen" if applied.frozen else "nothing"
         return Standing(applied=applied, state=state, topology_policy=node.topology_policy)
-    if policy.pk not in wishes:
-        wishes[policy.pk] = msgspec.convert(policy.wish, Wish)
-    found = tuple(_differences(wishes[policy.pk], node))
+    wanted = wishes[policy.pk]
+    found = (*_policies(wanted.wish, node), *_others(wanted, node, sections.get(node.pk)))
     return Standing(
         applied=applied,
         state="frozen" if applied.frozen else _state(found),
@@ -80,13 +132,13 @@ def _standing(applied: Applied, node: Node, wishes: dict[int, Wish]) -> Standing
     )
 
 
-def _state(found: tuple[Difference, ...]) -> State:
-    if any(each.is_now for each in found):
+def _state(found: tuple[Departure, ...]) -> State:
+    if any(each.is_now is not None for each in found):
         return "differs"
     return "unknown" if found else "agrees"
 
 
-def _differences(wish: Wish, node: Node) -> Iterable[Difference]:
+def _policies(wish: Wish, node: Node) -> Iterable[Departure]:
     pinned = wish.topology_policy not in (None, "none")
     wanted: Mapping[str, tuple[str, str | None]] = {
         "topologyManagerPolicy": (node.topology_policy, wish.topology_policy),
@@ -96,7 +148,37 @@ def _differences(wish: Wish, node: Node) -> Iterable[Difference]:
     }
     for field, (is_now, asked) in wanted.items():
         if asked is not None and is_now != asked:
-            yield Difference(field, is_now, asked)
+            yield Departure(field, is_now or None, asked)
+
+
+def _others(wanted: _Wanted, node: Node, section: bytes | None) -> tuple[Departure, ...]:
+    """Options and reservations. Of a node that tells nothing they are unknown as far as something is wanted of them."""
+    if section is None:
+        return compared.got(
+            (wanted.key, None), lambda: tuple(_unknown(differing.differences(wanted.wish, {}, None)))
+        )
+    content = hashlib.blake2b(section, digest_size=16).digest()
+    return compared.got((wanted.key, content, node.numa_nodes), lambda: _compared(wanted.wish, node, section))
+
+
+def _compared(wish: Wish, node: Node, section: bytes) -> tuple[Departure, ...]:
+    told = _told.decode(section)
+    settings = {name: setting.value for name, setting in told.settings.items()}
+    found = differing.differences(wish, settings, node.numa_nodes)
+    return tuple(
+        Departure(
+            each.field, None if told.unread and _field(each) not in settings else each.is_now, each.wanted
+        )
+        for each in found
+    )
+
+
+def _unknown(found: Iterable[Difference]) -> Iterable[Departure]:
+    return (Departure(each.field, None, each.wanted) for each in found)
+
+
+def _field(of: Difference) -> str:
+    return of.field.partition(".")[0]
 
 
 def counts(standing: Iterable[Standing]) -> dict[State, int]:

@@ -1,4 +1,4 @@
-"""Affinity policies: what is wanted of which nodes, where they stand, and the forms for it. Nothing on any node changes here."""
+"""Affinity policies: what is wanted of which nodes, where they stand, and the forms for it. Nothing on any node changes here: a rollout does that."""
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ class Policies(PolicyPage):
         asked = self.request.GET.get("show", "")
         wanted = asked if asked in counts else ""
         shown = [each for each in standing if not wanted or each.state == wanted]
+        changed, since = selectors.changed_nodes(self.cluster)
         return super().get_context_data(
             switches=words.SWITCHES,
             distance=words.DISTANCE,
@@ -79,6 +80,9 @@ class Policies(PolicyPage):
             nodes=Paginator(shown, PER_PAGE).get_page(self.request.GET.get("page")),
             show=wanted,
             total=len(standing),
+            active=selectors.active_rollout(self.cluster),
+            changed=changed,
+            since=since,
             **kwargs,
         )
 
@@ -140,7 +144,9 @@ class EditPolicy(PolicyPage):
             )
         except PolicyError as error:
             return self.refused(form, error)
-        messages.success(request, _("Written down. Nothing on any node has changed by that."))
+        messages.success(
+            request, _("Written down. No node has changed by that: preview it, then roll it out.")
+        )
         return self.back()
 
     def again(self, form: WishForm) -> HttpResponse:

@@ -19,6 +19,11 @@ ACTIONS: dict[str, str | Promise] = {
     "remove": _("removal"),
     "export audit log": _("export of the audit log"),
     "clean up failed pods": _("clean-up of failed pods"),
+    "change by hand": _("change taken away to be made by hand"),
+    "node pool": _("node pool"),
+    "affinity policy": _("affinity policy"),
+    "roll out affinity policy": _("rollout of an affinity policy"),
+    "act of a rollout": _("act of a rollout on a node"),
 }
 
 
@@ -29,6 +34,12 @@ DETAILS: dict[str, str | Promise] = {
     "started": _("started"),
     "stopped": _("stopped"),
     "ended": _("ended"),
+    "asked for a plan": _("asked for a plan"),
+    "discarded": _("discarded"),
+    "confirmed": _("confirmed"),
+    "paused": _("paused"),
+    "resumed": _("resumed"),
+    "rolled back": _("rolled back"),
 }
 
 

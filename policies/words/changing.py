@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from monitoring.figures import amounts, sentences, verdicts
 from monitoring.figures.sentences import Form, Said
@@ -38,7 +39,12 @@ ASKED: dict[str, Form] = {
     ),
     "ask-cpus-offline": (_("CPUs %(cpus)s are not online here; %(online)s are."), _("Reserve CPUs that this node has.")),
     "ask-cpus-fewer": (
-        _("%(number)s CPUs by list (%(cpus)s) are fewer than the %(least)s that this node reserves by amount."), _("List at least %(least)s CPUs."),
+        ngettext_lazy(
+            "%(number)s CPU by list (%(cpus)s) is less than the %(least)s that this node reserves by amount.",
+            "%(number)s CPUs by list (%(cpus)s) are fewer than the %(least)s that this node reserves by amount.",
+            "number of number",
+        ),
+        ngettext_lazy("List at least %(least)s CPU.", "List at least %(least)s CPUs.", "number of least"),
     ),
     "ask-nothing-reserved": (
         _("The static policy needs at least a part of a CPU reserved for the system, and nothing is."), _("Reserve an amount, or CPUs by list."),
@@ -130,6 +136,14 @@ EDIT: dict[str, Form] = {
 }  # fmt: skip
 
 CHANGE: dict[str, Form] = {
+    "change-ages-unknown": (
+        ngettext_lazy(
+            "Nobody tells the age of %(pods)s pod with a place of its own. The kubelet takes the oldest on first, so others may be refused than these.",
+            "Nobody tells the age of %(pods)s pods with places of their own. The kubelet takes the oldest on first, so others may be refused than these.",
+            "number of pods",
+        ),
+        _("Connect the cluster to Kubernetes, which tells it."),
+    ),
     "change-version": (
         _("The rules of this kubelet (%(version)s) are not known, so nothing is changed on it."), _("Bring numaweb or the node to a version that both know."),
     ),
@@ -163,11 +177,12 @@ FORMS: dict[str, Form] = {
 def said(reason: Reason) -> Said:
     """The sentence of a reason and what can be done."""
     text, remedy = FORMS[reason.code]
-    values = _shown(reason.values)
+    values = shown(reason.values)
     return Said(sentences.filled(text, values), sentences.filled(remedy, values) if remedy else "")
 
 
-def _shown(values: Mapping[str, str | int | float]) -> dict[str, object]:
+def shown(values: Mapping[str, str | int | float]) -> dict[str, object]:
+    """Values as sentences show them: bytes in binary units."""
     return {
         name: amounts.size(value) if name in SIZES and isinstance(value, int) else value
         for name, value in values.items()

@@ -2,6 +2,7 @@
 
 import * as choice from "./choice.js";
 import * as documents from "./document.js";
+import { whenIdle } from "./dom.js";
 import * as fleet from "./fleet.js";
 import * as history from "./history.js";
 import * as keys from "./keys.js";
@@ -21,6 +22,6 @@ for (const part of [choice, keys, lists, refresh, shades, node, fleet, documents
 // Menus of the design system wait until charts, which people came for, are on the screen, but not for a server that is slow.
 if (charts) {
   await Promise.race([charts, new Promise((over) => setTimeout(over, LONGEST))]);
-  await new Promise((over) => requestAnimationFrame(() => setTimeout(over)));
+  await new Promise(whenIdle);
 }
 await import("@tabler/core/dist/js/tabler.esm.js");

@@ -67,3 +67,9 @@ export function perFrame(then) {
     waiting = values;
   };
 }
+
+/** Calls `then` when the browser has nothing better to do, within a second. */
+export function whenIdle(then) {
+  if (window.requestIdleCallback) window.requestIdleCallback(() => then(), { timeout: 1000 });
+  else setTimeout(then, 100);
+}

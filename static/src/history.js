@@ -1,9 +1,11 @@
 // History charts: asked for from the server as plain figures, drawn by Plotly in the colours of the theme, kept fresh.
 
-import { html, perFrame } from "./dom.js";
+import { html, perFrame, whenIdle } from "./dom.js";
 import * as pace from "./pace.js";
 
 const AGAIN = 10000; // milliseconds
+// The buttons over a chart are a quarter of its drawing and only show under the pointer or the focus: they are made once all charts stand.
+const NO_BUTTONS = { remove: ["toImage", "zoom", "pan", "zoomIn", "zoomOut", "resetScale"] };
 
 /** What the theme says of charts. Asking makes the browser style the page, so it is asked once for all of them. */
 function theme() {
@@ -51,6 +53,7 @@ class History {
       return; // the server is away; the live indicator says so
     }
     this.paint();
+    if (!this.buttons) whenIdle(() => this.complete());
   }
 
   /** What early.js asked for, the first time. */
@@ -63,18 +66,38 @@ class History {
   paint() {
     if (!this.answer) return;
     const colours = theme();
+    for (const place of this.host.querySelectorAll("[data-metric]")) this.show(place, colours);
+  }
+
+  show(place, colours) {
+    const found = this.answer.charts[place.dataset.metric];
+    place.querySelector("[data-note]").textContent = found?.note ?? "";
+    const plot = place.querySelector("[data-plot]");
+    if (found?.figure) this.plot(plot, found.figure, colours);
+    else plot.replaceChildren(html("p", { class: "text-secondary p-3 mb-0" }, found?.empty ?? ""));
+  }
+
+  /** Gives each chart its buttons, one chart at a time. */
+  complete() {
+    if (this.buttons) return;
+    this.buttons = true;
+    const colours = theme();
     for (const place of this.host.querySelectorAll("[data-metric]")) {
-      const found = this.answer.charts[place.dataset.metric];
-      place.querySelector("[data-note]").textContent = found?.note ?? "";
-      const plot = place.querySelector("[data-plot]");
-      if (found?.figure) this.plot(plot, found.figure, colours);
-      else plot.replaceChildren(html("p", { class: "text-secondary p-3 mb-0" }, found?.empty ?? ""));
+      whenIdle(() => this.show(place, colours));
     }
   }
 
   plot(place, figure, colours) {
-    const config = { responsive: true, displaylogo: false, locale: document.documentElement.lang.startsWith("zh") ? "zh-CN" : "en", toImageButtonOptions: { format: "svg" }, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
-    window.Plotly.react(place, figure.data, themed(figure, colours), config);
+    const config = {
+      responsive: true,
+      displaylogo: false,
+      showSendToCloud: false, // figures of a cluster are not offered to others
+      locale: document.documentElement.lang.startsWith("zh") ? "zh-CN" : "en",
+      toImageButtonOptions: { format: "svg" },
+      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+    };
+    const layout = themed(figure, colours);
+    window.Plotly.react(place, figure.data, this.buttons ? layout : { ...layout, modebar: NO_BUTTONS }, config);
   }
 }
 

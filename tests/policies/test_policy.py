@@ -130,10 +130,10 @@ def test_a_pool_with_a_policy_stays(west: Cluster) -> None:
 
 
 def test_where_nodes_stand(west: Cluster) -> None:
-    """As wanted, otherwise, unknown: an unknown setting is no difference."""
-    save(west, CLUSTER, Wish(topology_policy="single-numa-node"))
-    west.nodes.filter(name="fast-0").update(topology_policy="single-numa-node", cpu_policy="static")
-    west.nodes.filter(name="fast-1").update(topology_policy="best-effort", cpu_policy="static")
+    """As wanted, otherwise, unknown: an unknown setting is no difference. Options and reservations are in `test_standing`."""
+    save(west, CLUSTER, Wish(topology_policy="none", scope="pod"))
+    west.nodes.filter(name="fast-0").update(topology_policy="none", topology_scope="pod")
+    west.nodes.filter(name="fast-1").update(topology_policy="best-effort", topology_scope="pod")
     found = {each.node: each for each in selectors.standing(west)}
     assert {name: each.state for name, each in found.items()} == {
         "fast-0": "agrees",
@@ -145,7 +145,7 @@ def test_where_nodes_stand(west: Cluster) -> None:
     assert (difference.field, difference.is_now, difference.wanted) == (
         "topologyManagerPolicy",
         "best-effort",
-        "single-numa-node",
+        "none",
     )
     assert selectors.counts(found.values()) == {
         "differs": 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -11,10 +12,11 @@ from django.test import Client
 from django.utils import timezone
 
 from monitoring import hot
-from monitoring.models import Cluster
+from monitoring.models import Cluster, Pod
 from numacore.change.wish import Wish
 from numacore.facts import Facts
 from numacore.kubeletstate import KubeletFile, Setting
+from numacore.workload import Container
 from policies import selectors
 from policies.services.policy import Target
 from tests.monitoring.pages import machines, seeds
@@ -87,6 +89,34 @@ def test_a_node_that_nobody_tells_of_is_unknown_and_not_unchanged(
 def previewed(cluster: Cluster) -> list[selectors.Previewed]:
     policy = cluster.policies.get()
     return selectors.preview(cluster, policy, selectors.reached(cluster, policy), timezone.now())
+
+
+@pytest.mark.parametrize("youngest", ["u1", "u3"])
+def test_of_pods_that_cannot_all_stay_the_youngest_goes(north: Cluster, youngest: str) -> None:
+    """Five want ten of the sixteen CPUs of one of four NUMA nodes; how old they are, the API server tells."""
+    first = told(TEXT.replace("static", "none").replace("best-effort", "none"))
+    assert first.kubelet is not None
+    none = {name: Setting("none", "file", PATH) for name in ("topologyManagerPolicy", "cpuManagerPolicy")}
+    kubelet = msgspec.structs.replace(first.kubelet, settings=first.kubelet.settings | none)
+    uids = ("u1", "u2", "u3", "u4", "u5")
+    containers = tuple(
+        Container(id=uid, pod_uid=uid, name="main", qos="Guaranteed", cpu_request=10.0, memory_limit=1 << 30)
+        for uid in uids
+    )
+    seeds.node(north, "full-0", msgspec.structs.replace(first, kubelet=kubelet, containers=containers))
+    made = timezone.now()
+    Pod.objects.bulk_create(
+        Pod(
+            cluster=north, uid=uid, kubelet_uid=uid, namespace="shop", name=uid, node_name="full-0",
+            created=made + timedelta(seconds=uid == youngest),
+        )
+        for uid in uids
+    )  # fmt: skip
+    save(north, Target("cluster"), Wish(topology_policy="single-numa-node"))
+    (node,) = [each for each in previewed(north) if each.node == "full-0"]
+    assert node.change is not None
+    assert node.change.changed is not None
+    assert [each.pod.uid for each in node.change.changed.lost] == [youngest]
 
 
 def test_a_node_that_is_as_wanted_has_nothing_to_do(as_operator: Client, north: Cluster) -> None:

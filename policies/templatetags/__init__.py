@@ -1,0 +1,1 @@
+"""What this room's parts of other rooms' pages ask for."""
