@@ -11,13 +11,13 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.sessions import CookieMiddleware
 from django.conf import settings
 from django.core.asgi import get_asgi_application
-from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "numaweb.settings")
 pages = get_asgi_application()  # before the imports below: they need the apps to be loaded
 
 from monitoring import live, routing  # noqa: E402
 from numaweb.origins import SameOrigin  # noqa: E402
+from numaweb.proxies import TrustedProxies  # noqa: E402
 
 
 class Lifespan:
@@ -35,7 +35,7 @@ class Lifespan:
                 return
 
 
-application = ProxyHeadersMiddleware(
+application = TrustedProxies(
     cast(
         Any,
         ProtocolTypeRouter(

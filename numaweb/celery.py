@@ -63,11 +63,7 @@ app.conf.update(
     timezone="UTC",
     enable_utc=True,
     # In one process the schedule lives in memory; spread over machines it is in the database and can be edited there.
-    beat_scheduler=(
-        "django_celery_beat.schedulers:DatabaseScheduler"
-        if settings.NUMAWEB_DISTRIBUTED
-        else "celery.beat:Scheduler"
-    ),
+    beat_scheduler=("numaweb.alive:Scheduler" if settings.NUMAWEB_DISTRIBUTED else "celery.beat:Scheduler"),
     beat_max_loop_interval=5,
     beat_schedule={
         name: beat_entry(task, seconds, queue)
@@ -75,4 +71,5 @@ app.conf.update(
     },
 )
 app.steps["worker"].add("numaweb.ending:EndShifts")
+app.steps["consumer"].add("numaweb.alive:Pulse")
 app.autodiscover_tasks()

@@ -99,4 +99,32 @@ def oidc_roles() -> list[CheckMessage]:
     ]
 
 
-ALL: Sequence[Any] = (both_services, hosts_named, session_limits, collection_fits, oidc_complete)
+def notices_arrive(**_: Any) -> list[CheckMessage]:
+    found: list[CheckMessage] = []
+    if settings.NUMAWEB_NOTICE_MAIL and not settings.EMAIL_HOST:
+        found.append(
+            Error(
+                "NUMAWEB_NOTICE_MAIL names addresses and NUMAWEB_MAIL_URL no mail server.",
+                hint="Set NUMAWEB_MAIL_URL, such as smtps://user:password@mail.example.org:465.",
+                id="numaweb.E007",
+            )
+        )
+    if settings.NUMAWEB_NOTICE_WEBHOOK and not settings.NUMAWEB_NOTICE_SECRET:
+        found.append(
+            Error(
+                "NUMAWEB_NOTICE_WEBHOOK is set without NUMAWEB_NOTICE_SECRET: its receiver could not tell our notices from forged ones.",
+                hint="Set NUMAWEB_NOTICE_SECRET or NUMAWEB_NOTICE_SECRET_FILE to at least 32 random characters, here and at the receiver.",
+                id="numaweb.E008",
+            )
+        )
+    return found
+
+
+ALL: Sequence[Any] = (
+    both_services,
+    hosts_named,
+    session_limits,
+    collection_fits,
+    oidc_complete,
+    notices_arrive,
+)

@@ -5,7 +5,7 @@ import os
 import secrets
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from numaweb.env import EnvError
@@ -84,6 +84,34 @@ def channel_layers(url: str) -> dict[str, Any]:
     return {
         "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [url]}}
     }
+
+
+class Mail(NamedTuple):
+    """Django's EMAIL_... settings. Without a host no mail is sent."""
+
+    host: str = ""
+    port: int = 25
+    user: str = ""
+    password: str = ""
+    tls: bool = False
+    """TLS from the first byte; else STARTTLS if `upgrade`."""
+    upgrade: bool = False
+
+
+def mail(url: str) -> Mail:
+    """smtps://user:password@host:465 speaks TLS at once, smtp://host:587?starttls=1 after a plain beginning, smtp://host:25 never."""
+    parts = urlsplit(url)
+    if not url:
+        return Mail()
+    tls = parts.scheme == "smtps"
+    return Mail(
+        parts.hostname or "",
+        parts.port or (465 if tls else 25),
+        unquote(parts.username or ""),
+        unquote(parts.password or ""),
+        tls,
+        not tls and dict(parse_qsl(parts.query)).get("starttls") == "1",
+    )
 
 
 def local_key(file: Path) -> str:

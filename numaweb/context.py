@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 
-from numaweb import __version__, roles, signin, slots
+from numaweb import __version__, guide, roles, signin, slots
 
 
 def page(request: HttpRequest) -> dict[str, Any]:
@@ -17,9 +17,16 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "numaweb_version": __version__,
         "role": role,
         "role_label": roles.LABELS.get(role or "", ""),
+        "help_address": guide.address(_name(request)) if known else "",
         "menu": slots.menu(user) if known else [],
         "overview_cards": slots.cards(user) if known else [],
         "page_actions": slots.actions(user) if known else {},
         "http_warning": role == roles.ADMINISTRATOR and not settings.NUMAWEB_TLS,
         "first_password": signin.has_first_password(request) if known else False,
     }
+
+
+def _name(request: HttpRequest) -> str:
+    """Of the address; a page of errors may have none."""
+    match = getattr(request, "resolver_match", None)
+    return (match and match.url_name) or ""

@@ -30,6 +30,8 @@ class Env:
     def __init__(self, source: Mapping[str, str] | None = None) -> None:
         self.source = os.environ if source is None else source
         self.asked: set[str] = set()
+        self.secrets: set[str] = set()
+        """Of these, those whose values nobody may see."""
 
     def raw(self, name: str) -> str | None:
         self.asked.add(name)
@@ -99,6 +101,7 @@ class Env:
 
     def secret(self, name: str, default: str) -> str:
         """The value of NAME, or the content of the file that NAME_FILE points to; both at once is an error."""
+        self.secrets.add(name)
         value, file = self.raw(name), self.raw(f"{name}_FILE")
         if value and file:
             raise EnvError(f"{name} and {name}_FILE are both set: keep one of them.")

@@ -1,6 +1,7 @@
 """What happens around every request: an id and a log line, static files, session limits, no copies in caches."""
 
 import logging
+import re
 import time
 import uuid
 from collections.abc import Callable
@@ -21,6 +22,8 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 SEEN_EVERY_SECONDS = 60  # how often a session in use is written, instead of at each request
 STARTED, SEEN = "numaweb_started", "numaweb_seen"
+REQUEST_ID = re.compile(r"[A-Za-z0-9-]{16,64}")
+"""32 hexadecimal digits (nginx), a UUID (Envoy) and what is like them; nothing that could be more than an id in a log."""
 QUIET_PATHS = ("/healthz", "/readyz", "/metrics", "/static/")
 
 
@@ -32,8 +35,7 @@ class RequestLog:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         started = time.perf_counter()
-        request_id = uuid.uuid4().hex
-        # Set by hand and not taken from the visitor, who could otherwise write into our logs.
+        request_id = request.request_id = id_of(request)  # type: ignore[attr-defined]
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             response = self.get_response(request)
             response["X-Request-ID"] = request_id
@@ -59,6 +61,12 @@ class RequestLog:
             if hasattr(request, "session")
             else None,
         )
+
+
+def id_of(request: HttpRequest) -> str:
+    """The proxy's id (`proxies.py` lets no other through) where it has the form of one, else a new one."""
+    given = request.headers.get("X-Request-ID", "")
+    return given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
 
 
 def known_method(request: HttpRequest) -> str:

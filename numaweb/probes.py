@@ -1,24 +1,31 @@
-"""/healthz, /readyz, /version and /metrics: for kubelets, load balancers and Prometheus, without sign-in or secrets.
+"""/healthz, /readyz, /version and /metrics: for kubelets, load balancers and Prometheus, without sign-in; none of them tells a secret.
 
 They are answered before everything else, because a probe comes by the pod's address (no allowed host), by plain http
 (no redirect to TLS) and must not depend on sessions.
 """
 
 from collections.abc import Callable
+from functools import cache, partial
 
 import redis
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.db.migrations import executor
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.utils.crypto import constant_time_compare
 from prometheus_client import REGISTRY, exposition
 
-from numaweb import __version__, metrics
+from monitoring import hot
+from numaweb import __version__, gauges, metrics
+from numaweb.bounded import Asker
 
 log = structlog.get_logger(__name__)
 
 REDIS_SECONDS = 2.0
+READY_SECONDS = 0.8
+"""For all parts together: probes give up after a second unless somebody tells them otherwise."""
 
 
 class NotReadyError(Exception):
@@ -34,22 +41,47 @@ def version(_request: HttpRequest) -> HttpResponse:
 
 
 def own_metrics(request: HttpRequest) -> HttpResponse:
+    wanted = f"Bearer {settings.NUMAWEB_METRICS_TOKEN}"
+    given = request.headers.get("Authorization", "")
+    if settings.NUMAWEB_METRICS_TOKEN and not constant_time_compare(given, wanted):
+        return HttpResponse(
+            "the bearer token of NUMAWEB_METRICS_TOKEN is wanted\n",
+            status=401,
+            content_type="text/plain; charset=utf-8",
+            headers={"WWW-Authenticate": 'Bearer realm="metrics"'},
+        )
     encode, content_type = exposition.choose_encoder(request.headers.get("Accept", ""))
     return HttpResponse(encode(REGISTRY), content_type=content_type)
 
 
-def readyz(_request: HttpRequest) -> HttpResponse:
-    parts = {name: part_state(name, check) for name, check in PARTS.items()}
+def readyz(request: HttpRequest) -> HttpResponse:
+    """JSON, or a line for each part to whoever asks for text/plain."""
+    parts = part_states()
     ready = all(state == "ok" for state in parts.values())
-    return JsonResponse(
-        {"status": "ok" if ready else "not ready", "parts": parts}, status=200 if ready else 503
-    )
+    status, word = (200, "ok") if ready else (503, "not ready")
+    if request.get_preferred_type(["application/json", "text/plain"]) == "text/plain":
+        lines = [word, *(f"{name}: {state}" for name, state in parts.items()), ""]
+        return HttpResponse("\n".join(lines), status=status, content_type="text/plain; charset=utf-8")
+    return JsonResponse({"status": word, "parts": parts}, status=status)
+
+
+def part_states() -> dict[str, str]:
+    """Of each part that this installation has "ok" or what is wrong with it, within READY_SECONDS, whatever a part does."""
+    known_migrations()  # read from files, once: no part's time is spent on that
+    calls = {name: partial(part_state, name, check) for name, check in there().items()}
+    late = f"does not answer within {READY_SECONDS:g} s"
+    return {name: state or late for name, state in _asker.ask(calls, READY_SECONDS).items()}
+
+
+def there() -> dict[str, Callable[[], None]]:
+    """What this installation has: without an address of Redis there is none."""
+    return {name: check for name, check in PARTS.items() if name != "redis" or settings.REDIS_URL}
 
 
 def part_state(name: str, check: Callable[[], None]) -> str:
     try:
         check()
-    except (NotReadyError, DatabaseError, redis.RedisError, OSError) as error:
+    except (NotReadyError, DatabaseError, redis.RedisError, hot.StoreError, OSError) as error:
         log.warning("not ready", part=name, error=str(error))  # the cause with its address stays in the log
         return (
             str(error) if isinstance(error, NotReadyError) else f"cannot be reached ({type(error).__name__})"
@@ -67,15 +99,18 @@ def check_database() -> None:
 
 
 def check_migrations() -> None:
-    state = executor.MigrationExecutor(connection)
-    waiting = state.migration_plan(state.loader.graph.leaf_nodes())
+    waiting = known_migrations() - set(MigrationRecorder(connection).applied_migrations())
     if waiting:
         raise NotReadyError(f"{len(waiting)} migrations are not applied: run manage.py migrate")
 
 
+@cache
+def known_migrations() -> frozenset[tuple[str, str]]:
+    """App and name of every migration of this program."""
+    return frozenset(MigrationLoader(None).graph.nodes)
+
+
 def check_redis() -> None:
-    if not settings.REDIS_URL:
-        return
     client = redis.Redis.from_url(
         settings.REDIS_URL, socket_timeout=REDIS_SECONDS, socket_connect_timeout=REDIS_SECONDS
     )
@@ -85,10 +120,18 @@ def check_redis() -> None:
         client.close()
 
 
+def check_hot() -> None:
+    """Where the newest state lies: in another database of Redis, or in this process."""
+    hot.store().counts()
+
+
+REGISTRY.register(gauges.Gauges())  # only who serves /metrics needs them
+_asker: Asker[str] = Asker()
 PARTS: dict[str, Callable[[], None]] = {
     "database": check_database,
     "migrations": check_migrations,
     "redis": check_redis,
+    "hot store": check_hot,
 }
 PROBES: dict[str, Callable[[HttpRequest], HttpResponse]] = {
     "/healthz": healthz,

@@ -40,7 +40,14 @@ def details(status: int, detail: str, **extra: Any) -> dict[str, Any]:
 def answer(request: HttpRequest, status: int, title: str, detail: str, remedy: str) -> HttpResponse:
     if request.path.startswith(API_PREFIX):
         return JsonResponse(details(status, detail), status=status, content_type=CONTENT_TYPE)
-    context = {"status": status, "title": title, "detail": detail, "remedy": remedy}
+    request_id = getattr(request, "request_id", "")
+    context = {
+        "status": status,
+        "title": title,
+        "detail": detail,
+        "remedy": remedy,
+        "request_id": request_id,
+    }
     # The page of an unexpected error asks for nothing that may be what failed: no user, no menu, no database.
     if status in (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE):
         return HttpResponse(render_to_string("500.html", context), status=status)
@@ -117,7 +124,7 @@ def failed(request: HttpRequest) -> HttpResponse:
         500,
         _("Something went wrong here"),
         _("The server met an error that it did not expect; it has been logged."),
-        _("Try again; if it stays, give an administrator the time and the address of this page."),
+        _("Try again; if it stays, give an administrator the number of this request: the log has it."),
     )
 
 

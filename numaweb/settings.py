@@ -51,6 +51,10 @@ NUMAWEB_TRUSTED_PROXIES = env.items("NUMAWEB_TRUSTED_PROXIES", [])
 NUMAWEB_PORT = env.integer("NUMAWEB_PORT", 30881, low=1, high=65535)
 NUMAWEB_LISTEN = env.text("NUMAWEB_LISTEN", "0.0.0.0")  # noqa: S104 - the documents' address is http://IP:30881
 NUMAWEB_COMMIT = env.text("NUMAWEB_COMMIT", "")
+# Touched every few seconds by workers, beat and the watcher while they work, for probes; see alive.py.
+NUMAWEB_ALIVE_FILE = env.text("NUMAWEB_ALIVE_FILE", "")
+# What /metrics asks for as a bearer token; without one it is open, as the other probes are.
+NUMAWEB_METRICS_TOKEN = env.secret("NUMAWEB_METRICS_TOKEN", "")
 
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
 SESSION_COOKIE_AGE = env.integer("NUMAWEB_SESSION_IDLE", 8 * 3600, low=60)  # seconds without a request
@@ -260,6 +264,15 @@ NUMAWEB_COLLECT_LEASE = env.number("NUMAWEB_COLLECT_LEASE", 10.0, low=0.4, high=
 NUMAWEB_WATCH_LEASE = env.number("NUMAWEB_WATCH_LEASE", 8.0, low=0.4, high=300)
 NUMAWEB_KUBECONFIG = env.text("NUMAWEB_KUBECONFIG", "")
 NUMAWEB_CLEANUP = env.flag("NUMAWEB_CLEANUP", False)
+NUMAWEB_ROLLOUTS = env.flag("NUMAWEB_ROLLOUTS", False)
+NUMAWEB_NAMESPACE = env.text("NUMAWEB_NAMESPACE", "numaweb")
+NUMAWEB_APPLIER_IMAGE = env.text("NUMAWEB_APPLIER_IMAGE", "numa-exporter:local")
+NUMAWEB_ORDER_KEY = env.secret("NUMAWEB_ORDER_KEY", "")
+NUMAWEB_PLAN_LASTS = env.number("NUMAWEB_PLAN_LASTS", 900.0, low=10, high=86400)
+NUMAWEB_ROLLOUT_LOOK = env.number("NUMAWEB_ROLLOUT_LOOK", 2.0, low=0.05, high=60)
+NUMAWEB_ROLLOUT_LEASE = env.number("NUMAWEB_ROLLOUT_LEASE", 30.0, low=0.4, high=300)
+NUMAWEB_ROLLOUT_READY = env.number("NUMAWEB_ROLLOUT_READY", 60.0, low=0, high=3600)
+NUMAWEB_ROLLOUT_GATE = env.number("NUMAWEB_ROLLOUT_GATE", 600.0, low=1, high=86400)
 NUMAWEB_COLLECT_REFRESH = env.number("NUMAWEB_COLLECT_REFRESH", 30.0, low=1, high=3600)
 NUMAWEB_HISTORY_STEP = env.integer("NUMAWEB_HISTORY_STEP", 10, low=1, high=60)
 NUMAWEB_LIVE_TICK = env.number("NUMAWEB_LIVE_TICK", 1.0, low=0.05, high=60)
@@ -273,8 +286,20 @@ NUMAWEB_PROMETHEUS_URL = env.url("NUMAWEB_PROMETHEUS_URL", "", schemes=("http", 
 NUMAWEB_PROMETHEUS_ALLOW = env.items("NUMAWEB_PROMETHEUS_ALLOW", [])
 NUMAWEB_SIMULATED_NODES = env.integer("NUMAWEB_SIMULATED_NODES", 8, low=0, high=200)
 
+# Notices about rollouts -------------------------------------------------------------------------------------------
+MAIL = connections.mail(env.url("NUMAWEB_MAIL_URL", "", schemes=("smtp", "smtps")))
+EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, EMAIL_HOST_PASSWORD, EMAIL_USE_SSL, EMAIL_USE_TLS = MAIL
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.text("NUMAWEB_MAIL_FROM", "numaweb@localhost")
+NUMAWEB_NOTICE_MAIL = env.items("NUMAWEB_NOTICE_MAIL", [])
+NUMAWEB_NOTICE_WEBHOOK = env.url("NUMAWEB_NOTICE_WEBHOOK", "", schemes=("https",))
+NUMAWEB_NOTICE_SECRET = env.secret("NUMAWEB_NOTICE_SECRET", "")
+NUMAWEB_NOTICE_CA = env.text("NUMAWEB_NOTICE_CA", "")
+NUMAWEB_PUBLIC_URL = env.url("NUMAWEB_PUBLIC_URL", "", schemes=("https", "http")).rstrip("/")
+
 # What it writes about itself -------------------------------------------------------------------------------------
 # In local mode a person looks at the terminal; a line for each request would hide what matters.
 LOG_LEVEL = env.text("NUMAWEB_LOG_LEVEL", "INFO" if NUMAWEB_DISTRIBUTED else "WARNING", choices=logs.LEVELS)
 LOGGING = logs.configuration(LOG_LEVEL)
 LOGGING_CONFIG = "numaweb.logs.configure"
+NUMAWEB_ENVIRONMENT = env  # which variables were asked for, for bundle.py

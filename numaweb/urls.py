@@ -7,7 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.views.i18n import set_language
 
 from monitoring.api import urls as api
-from numaweb import signin
+from numaweb import guide, signin
 from policies import api as policies_api
 from policies import audit
 
@@ -22,6 +22,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("accounts/password/", signin.ChangePassword.as_view(), name="password_change"),
     path("language/", login_not_required(set_language), name="set_language"),
     path("admin/", admin.site.urls),
+    path("docs/", guide.Guides.as_view(), name="guides"),
+    path("docs/<slug:language>/", guide.Guides.as_view(), name="guides_of_language"),
+    path("docs/<slug:language>/<slug:document>/", guide.Guide.as_view(), name="guide"),
     path("", include("policies.urls")),
     path("api/v1/", include(([*api.patterns(audit.record_request), *policies_api.patterns()], "api"))),
 ]

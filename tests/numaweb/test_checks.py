@@ -7,7 +7,7 @@ from pytest_django.fixtures import Settings
 
 from numaweb import checks
 
-NONE_AT_ALL = {"DATABASE_URL": "", "REDIS_URL": ""}
+NONE_AT_ALL = {"DATABASE_URL": "", "REDIS_URL": "", "EMAIL_HOST": ""}
 
 
 def found(*, settings: Settings, **values: Any) -> list[str]:
@@ -41,6 +41,8 @@ def test_it_has_nothing_to_say_about_no_settings(settings: Settings) -> None:
             {"NUMAWEB_OIDC": True, "NUMAWEB_OIDC_CLIENT_ID": "x", "NUMAWEB_OIDC_ROLES": ["staff=king"]},
             "E005 NUMAWEB_OIDC_ROLES names no usable group=role pair: staff.",
         ),
+        ({"NUMAWEB_NOTICE_MAIL": ["a@b.c"]}, "E007 NUMAWEB_NOTICE_MAIL names addresses"),
+        ({"NUMAWEB_NOTICE_WEBHOOK": "https://h/x"}, "E008 NUMAWEB_NOTICE_WEBHOOK is set without"),
     ],
 )
 def test_it_names_what_does_not_fit(settings: Settings, values: dict[str, Any], said: str) -> None:

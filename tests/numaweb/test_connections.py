@@ -53,3 +53,16 @@ def test_it_says_what_to_do_about_an_empty_key(tmp_path: Path) -> None:
     (tmp_path / "secret.key").touch()
     with pytest.raises(EnvError, match="remove it"):
         connections.local_key(tmp_path / "secret.key")
+
+
+@pytest.mark.parametrize(
+    ("url", "mail"),
+    [
+        ("", ("", 25, "", "", False, False)),
+        ("smtp://mail.example", ("mail.example", 25, "", "", False, False)),
+        ("smtp://mail.example:587?starttls=1", ("mail.example", 587, "", "", False, True)),
+        ("smtps://nu%40ma:p%2Fw@mail.example", ("mail.example", 465, "nu@ma", "p/w", True, False)),
+    ],
+)
+def test_it_reads_every_part_of_a_mail_server(url: str, mail: tuple[object, ...]) -> None:
+    assert connections.mail(url) == mail

@@ -62,6 +62,19 @@ def test_it_gives_each_request_an_id_of_its_own(
     assert first in caplog.text
 
 
+@pytest.mark.parametrize("given", ["0123456789abcdef" * 2, "3f2504e0-4f89-11d3-9a0c-0305e82c3301"])
+def test_a_proxys_id_is_taken(client: Client, db: None, given: str) -> None:
+    assert client.get("/accounts/login/", headers={"X-Request-ID": given})["X-Request-ID"] == given
+
+
+@pytest.mark.parametrize(
+    "given", ["short", "a" * 65, "0123456789abcdef\n", "0123456789abcdef ", "0123456789abc<b>", "\u0661" * 20]
+)
+def test_what_is_no_id_is_not(client: Client, db: None, given: str) -> None:
+    assert len(client.get("/accounts/login/", headers={"X-Request-ID": given})["X-Request-ID"]) == 32
+    assert client.get("/accounts/login/", headers={"X-Request-ID": given})["X-Request-ID"] != given
+
+
 def test_it_serves_static_files_without_sign_in_and_lets_them_be_kept(client: Client) -> None:
     file = client.get("/static/admin/css/base.css")
     assert file.status_code == 200

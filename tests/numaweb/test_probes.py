@@ -1,8 +1,11 @@
 """/healthz, /readyz, /version and /metrics: for machines, without sign-in."""
 
+import socket
+import threading
+from collections.abc import Iterator
+
 import pytest
 from django.db import DatabaseError
-from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 from pytest_django.fixtures import Settings
 
@@ -28,7 +31,7 @@ def test_no_cache_keeps_an_answer_and_no_browser_guesses_its_type(nobody: Client
 def test_it_is_ready_and_names_each_part(nobody: Client) -> None:
     answer = nobody.get("/readyz")
     assert answer.status_code == 200
-    assert answer.json()["parts"] == {"database": "ok", "migrations": "ok", "redis": "ok"}
+    assert answer.json()["parts"] == {"database": "ok", "migrations": "ok", "hot store": "ok"}
 
 
 def test_it_names_the_part_that_is_away_and_not_its_address(nobody: Client, settings: Settings) -> None:
@@ -54,9 +57,48 @@ def test_it_is_not_ready_while_the_database_is_away(nobody: Client, monkeypatch:
 
 
 def test_it_is_not_ready_before_migrations(nobody: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MigrationExecutor, "migration_plan", lambda *_: [object()] * 3)
+    more = probes.known_migrations() | {("monitoring", "9998_soon"), ("policies", "9999_later")}
+    monkeypatch.setattr(probes, "known_migrations", lambda: more)
     parts = nobody.get("/readyz").json()["parts"]
-    assert parts["migrations"] == "3 migrations are not applied: run manage.py migrate"
+    assert parts["migrations"] == "2 migrations are not applied: run manage.py migrate"
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """The port of somebody who takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_a_part_that_hangs_keeps_nobody_waiting(
+    nobody: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch, silent: int
+) -> None:
+    monkeypatch.setattr(probes, "REDIS_SECONDS", 3600.0)
+    settings.REDIS_URL = f"redis://127.0.0.1:{silent}/0"
+    before = threading.active_count()
+    answers = [nobody.get("/readyz") for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [503] * 3
+    for answer in answers:
+        assert answer.json()["parts"] == {
+            "database": "ok",
+            "migrations": "ok",
+            "redis": f"does not answer within {probes.READY_SECONDS:g} s",
+            "hot store": "ok",
+        }
+    assert threading.active_count() == before + 1, "each question that hangs would keep a thread"
+
+
+def test_it_speaks_plainly_to_whoever_wants_text(nobody: Client, settings: Settings) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    answer = nobody.get("/readyz", headers={"Accept": "text/plain"})
+    assert (answer.status_code, answer["Content-Type"]) == (503, "text/plain; charset=utf-8")
+    assert answer.content.decode().splitlines() == [
+        "not ready",
+        "database: ok",
+        "migrations: ok",
+        "redis: cannot be reached (ConnectionError)",
+        "hot store: ok",
+    ]
 
 
 def test_it_tells_its_version(nobody: Client, settings: Settings) -> None:

@@ -139,3 +139,16 @@ def test_programs_get_problem_details(as_viewer: Client) -> None:
 def test_it_refuses_a_host_that_is_not_ours(client: Client, settings: Settings, db: None) -> None:
     settings.ALLOWED_HOSTS = ["numa.example.org"]
     assert client.get("/accounts/login/", headers={"Host": "evil.example"}).status_code == 400
+
+
+@pytest.mark.parametrize(("address", "status"), [("/broken/", 500), ("/nothing/here/", 404)])
+def test_the_page_of_an_error_has_the_number_that_the_log_has(
+    settings: Settings, viewer: User, address: str, status: int
+) -> None:
+    if status == 500:
+        settings.ROOT_URLCONF = failing(ValueError("a defect"))
+    browser = signed_in(viewer)
+    browser.raise_request_exception = False
+    page = browser.get(address)
+    assert page.status_code == status
+    assert f"<code>{page['X-Request-ID']}</code>" in page.content.decode()
