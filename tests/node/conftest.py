@@ -1,7 +1,8 @@
 """One emulated node for all tests of this folder, as fresh for each of them as it was when it joined.
 
 Programs, trees and the disk are made before the first test and its clock, since from nothing that takes minutes. A machine that
-lacks something for them fails these tests and says what to install: a real kubelet is what they are about.
+lacks something for them fails these tests and says what to install: a real kubelet is what they are about. With
+NUMAWEB_TEST_NODE=optional it skips them by that name.
 """
 
 import contextlib
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests import goprograms, servers
+from tests import goprograms
 from tests.cluster import programs as control
 from tests.cluster.controlplane import ControlPlane
 from tests.node import disk as disks
@@ -22,11 +23,12 @@ from tests.node import machine as machines
 from tests.node import programs as node_programs
 from tests.node.disk import Disk
 from tests.node.lab import Lab
+from tests.node.lacking import lacks
 from tests.node.machine import Machine
 from tests.node.network import Network, NetworkError
 
 HERE = Path(__file__).parent
-TIMEOUT_SECONDS = 1800
+TIMEOUT_SECONDS = 3600
 """Longer than elsewhere: everything on the node is emulated, and each step has a limit of its own."""
 
 
@@ -58,10 +60,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def _parts() -> Parts | str:
     say = goprograms.announce
     try:
+        network.check()  # first, since everything else takes minutes
         programs = control.control_plane(say)
         disk = disks.disk(node_programs.node(say), say)
         return Parts(programs, machines.booted(disk, say), images.agent(say))
-    except goprograms.LackingError as lacking:
+    except (goprograms.LackingError, NetworkError) as lacking:
         return str(lacking)
     except subprocess.CalledProcessError as failure:
         pytest.exit(f"{failure}; what Go said stands above", returncode=1)
@@ -72,13 +75,13 @@ def shared_lab(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFac
     """The lab of the run, in whatever state the last test left it."""
     parts = pytestconfig.stash[PARTS]
     if isinstance(parts, str):
-        pytest.fail(f"{servers.NOT_HERE} {parts}")
+        lacks(parts)
     plane_folder = tmp_path_factory.mktemp("plane")
     with contextlib.ExitStack() as stack:
         try:
             wire = stack.enter_context(Network())
         except NetworkError as error:
-            pytest.fail(f"{servers.NOT_HERE} {error}")
+            lacks(str(error))
         # Sockets of ssh and QEMU lie in it: their paths may have 100 letters.
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="numaweb-node-"))
         plane = stack.enter_context(ControlPlane(parts.programs, plane_folder, address=network.HOST))

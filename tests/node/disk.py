@@ -37,6 +37,8 @@ _OFF = (
     *("systemd-journal-catalog-update.service", "systemd-pcrlock-make-policy.service"),
 )
 """What would only keep the emulated processors busy."""
+_GENERATORS = "usr/lib/systemd/system-generators"
+"""Programs that systemd starts, one and all, whenever it reads its units again; this machine needs none of them."""
 _PATIENT = (
     *("systemd-journald", "systemd-modules-load", "systemd-sysctl", "systemd-udevd", "systemd-networkd"),
     *("systemd-tmpfiles-setup", "systemd-tmpfiles-setup-dev", "systemd-remount-fs", "systemd-logind"),
@@ -75,8 +77,8 @@ def disk(programs: NodePrograms, say: Say) -> Disk:
     archives = images.waits(), images.python(say)
     tree = debian.tree(_SUITE, "minbase", _PACKAGES, say)
     made_of = [str(path) for path in (tree, *programs, *archives)]
-    own = [*GUEST.rglob("*"), INIT, Path(__file__), Path(network.__file__)]
-    key = cache.key_of(*made_of, cache.contents(HERE, own))
+    own = [*GUEST.rglob("*"), INIT, Path(__file__)]
+    key = cache.key_of(*made_of, *_FILLED.values(), cache.contents(HERE, own))
 
     def make(folder: Path) -> None:
         say("Making the node's disk, once")
@@ -147,6 +149,10 @@ def _furnish(root: Path, programs: NodePrograms, archives: Sequence[Path]) -> No
         folder = root / f"etc/systemd/system/{name}.service.d"
         folder.mkdir(exist_ok=True)
         (folder / "patience.conf").write_text(_PATIENCE)
+    masks = root / "etc/systemd/system-generators"
+    masks.mkdir()
+    for generator in (root / _GENERATORS).iterdir():
+        (masks / generator.name).symlink_to("/dev/null")
     for program in programs:
         shutil.copy(program, root / "usr/local/bin")
     shelf = root / "opt/images"

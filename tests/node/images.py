@@ -3,14 +3,17 @@
 What the agent stands on is an image of its own, which lies on the node's disk; the agent's sources are brought to the node that is running.
 """
 
+import compileall
 import io
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from py_compile import PycInvalidationMode
 
 from tests.goprograms import LackingError, Say
 from tests.node import busybox, cache, debian, oci
@@ -24,6 +27,8 @@ AGENT = "docker.io/library/numa-exporter:local"
 _BASE = "numaweb.test/python:1"
 # As in build/Dockerfile.
 _PYTHON, _SUITE = "3.11", "bookworm"
+_BELOW = ("python3", "ca-certificates", "libstdc++6")
+"""Debian's smallest images have the last one too, by apt; a compiled package needs it."""
 _LOCKED = ROOT / "requirements" / "agent.txt"
 _ROOMS = ("numacore", "numaagent")
 _APPLETS = ("sh", "sleep", "cat", "dd", "nc", "wget", "ls", "head", "tail", "awk", "kill")
@@ -58,7 +63,7 @@ def python(say: Say) -> Path:
     tree, packages = _below(say)
 
     def make(folder: Path) -> None:
-        with _layer(lambda layer: _copy(layer, packages, packages.rglob("*"), "opt/packages")) as upper:
+        with _layer(lambda layer: _copy(layer, packages)) as upper:
             oci.write(folder / "python.tar", _BASE, [tree, upper], {"Cmd": ["python3"]})
 
     key = cache.key_of(str(tree), str(packages), _sources())
@@ -83,28 +88,37 @@ def agent(say: Say) -> Path:
     }
 
     def make(folder: Path) -> None:
-        with (
-            _layer(lambda layer: _copy(layer, packages, packages.rglob("*"), "opt/packages")) as middle,
-            _layer(lambda layer: _copy(layer, ROOT, ours, "srv/numaweb")) as upper,
-        ):
-            oci.write(folder / "agent.tar", AGENT, [tree, middle, upper], config, known=2)
+        with tempfile.TemporaryDirectory() as name:
+            top = Path(name)
+            for room in _ROOMS:
+                place = top / "srv" / "numaweb" / room
+                shutil.copytree(ROOT / room, place, ignore=shutil.ignore_patterns("__pycache__"))
+            _compile(top)
+            with (
+                _layer(lambda layer: _copy(layer, packages)) as middle,
+                _layer(lambda layer: _copy(layer, top)) as upper,
+            ):
+                oci.write(folder / "agent.tar", AGENT, [tree, middle, upper], config, known=2)
 
     key = cache.key_of(str(tree), str(packages), cache.contents(ROOT, ours), _sources())
     return cache.kept("images", key, make) / "agent.tar"
 
 
 def _below(say: Say) -> tuple[Path, Path]:
-    return debian.tree(_SUITE, "extract", ("python3", "ca-certificates"), say), _packages(say)
+    tree = debian.tree(_SUITE, "extract", _BELOW, say)
+    return tree, _packages(tree, say)
 
 
 def _sources() -> bytes:
     return Path(__file__).read_bytes() + Path(oci.__file__).read_bytes()
 
 
-def _packages(say: Say) -> Path:
-    """A folder with the locked packages for the image's Python, from wherever pip gets packages on this machine."""
+def _packages(tree: Path, say: Say) -> Path:
+    """A folder with the locked packages for the image's Python, from wherever pip gets packages on this machine, and with its standard
+    library, compiled."""
 
-    def make(folder: Path) -> None:
+    def make(top: Path) -> None:
+        folder = top / "opt" / "packages"
         say("Fetching the agent's packages, once")
         wanted = ["--no-deps", "--require-hashes", "--only-binary=:all:", f"--python-version={_PYTHON}"]
         wanted += [f"--platform=manylinux{form}_x86_64" for form in ("2014", "_2_17", "_2_28")]
@@ -114,8 +128,24 @@ def _packages(say: Say) -> Path:
         if done.returncode:
             said = done.stderr.strip().splitlines() or ["no word about why"]
             raise LackingError(f"the agent's Python packages ({said[-1]})")
+        library = f"usr/lib/python{_PYTHON}"
+        subprocess.run(
+            ["tar", "--extract", f"--file={tree}", f"--directory={top}", f"./{library}"], check=True
+        )
+        _compile(top)
+        for file in (top / library).rglob("*.py"):
+            file.unlink()
 
-    return cache.kept("packages", cache.key_of(_PYTHON, _LOCKED.read_bytes()), make)
+    key = cache.key_of(str(tree), _PYTHON, _LOCKED.read_bytes(), _sources())
+    return cache.kept("packages", key, make)
+
+
+def _compile(top: Path) -> None:
+    """Puts beside every module below the folder what Python makes of it: emulated processors take minutes for that, at each start.
+    Another version than the image's makes something that the image's leaves alone."""
+    compileall.compile_dir(
+        top, quiet=2, stripdir=str(top), prependdir="/", invalidation_mode=PycInvalidationMode.UNCHECKED_HASH
+    )
 
 
 @contextmanager
@@ -127,12 +157,12 @@ def _layer(fill: Callable[[tarfile.TarFile], None]) -> Iterator[Path]:
         yield Path(file.name)
 
 
-def _copy(layer: tarfile.TarFile, top: Path, files: Iterable[Path], place: str) -> None:
+def _copy(layer: tarfile.TarFile, top: Path) -> None:
     """The files below `top`, in the order of their names, with no times and no owners."""
-    for file in sorted(files):
+    for file in sorted(top.rglob("*")):
         if file.is_file():
             mode = _PROGRAM_MODE if file.stat().st_mode & 0o100 else _FILE_MODE
-            _file(layer, f"{place}/{file.relative_to(top)}", file.read_bytes(), mode)
+            _file(layer, str(file.relative_to(top)), file.read_bytes(), mode)
 
 
 def _directory(layer: tarfile.TarFile, name: str) -> None:

@@ -6,28 +6,52 @@ lab.state("cpu_manager_state")["entries"]
 lab.restart_kubelet()
 """
 
+import contextlib
 import json
+import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.cluster import kubeconfig
 from tests.cluster.api import Api, Object
 from tests.cluster.commandlines import ADMINISTRATORS
-from tests.cluster.controlplane import ControlPlane, condition, until
+from tests.cluster.controlplane import ControlPlane, condition
 from tests.node import network
-from tests.node.machine import Machine
+from tests.node.machine import BOOT_SECONDS, Machine
+from tests.node.ssh import CommandError
 
 NAME = "numa-1"
 """Of the node."""
 KUBELET_PORT = 10250
 SETTINGS = "/var/lib/kubelet/config.yaml"
 STATE = "/var/lib/kubelet"
-READY_SECONDS = 480.0
+READY_SECONDS = 900.0
 """How long a step of the node may take. It takes seconds, on a machine that does nothing else."""
+LOOK_SECONDS = 0.5
+"""Between two looks. Each one takes processors from those that are emulated."""
 _SAVED = "member"
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NAME}"
-_NODE = f"/api/v1/nodes/{NAME}"
+NODE = f"/api/v1/nodes/{NAME}"
+
+
+def until(
+    true: Callable[[], object],
+    wanted: str,
+    seconds: float = READY_SECONDS,
+    *,
+    words: Callable[[], str] = lambda: "",
+) -> None:
+    """Returns when it is true; fails, and says what was wanted, when it does not become true. `words`: what else to say then."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            pytest.fail(f"waited {seconds:.0f} s for {wanted}\n{words()}")
+        time.sleep(LOOK_SECONDS)
 
 
 class Lab:
@@ -60,12 +84,14 @@ class Lab:
         self.machine.save(_SAVED)
         self._untouched = True
 
-    def fresh(self) -> None:
-        """A node that has just joined: default settings, no pods, and a kubelet that was started for the first time."""
+    def fresh(self, *changes: tuple[str, str]) -> None:
+        """A node that has just joined: default settings but for these words (`configure`), no pods, and a kubelet that was started for the first time."""
         if not self._untouched:
             self._clear()
             self.machine.resume(_SAVED)
         self._untouched = False
+        if changes:
+            self.configure(*changes)
         self.restart_kubelet()
 
     def load(self, archive: Path) -> None:
@@ -79,11 +105,33 @@ class Lab:
         self.run("systemctl restart kubelet.service")
         self.until_ready(begun)
 
+    def reboot(self) -> None:
+        """Returns when the system that was started anew answers; its kubelet may still be on its way."""
+        before = self.get(_BOOT_ID)
+        self.run("systemctl --no-block reboot")
+
+        def is_another() -> bool:
+            # The old one answers for a while, and a connection to it would hang.
+            self.machine.wait_for_boot()
+            with contextlib.suppress(CommandError, subprocess.TimeoutExpired):
+                return self.machine.shell.raw(f"cat {_BOOT_ID}", timeout=30) != before
+            return False
+
+        until(is_another, "another boot", BOOT_SECONDS, words=self.machine.console)
+
     def until_ready(self, since: float) -> None:
         """`since`: seconds since the epoch, before the kubelet began."""
-        until(lambda: self._is_ready(since), f"a Ready node; {self._last_words}", READY_SECONDS)
+        until(
+            lambda: self._is_ready(since),
+            "a Ready node",
+            words=lambda: f"{self.machine.console(10)}\n{self.journal(20)}",
+        )
 
     # ------------------------------------------------------------ the kubelet
+
+    @property
+    def machine_id(self) -> str:
+        return self.get("/etc/machine-id").decode().strip()
 
     def configz(self) -> dict[str, Any]:
         """What the kubelet says is in force."""
@@ -124,9 +172,17 @@ class Lab:
         until(
             lambda: self.pod(name, namespace)["status"].get("phase") == phase,
             f"{name} to be {phase}",
-            READY_SECONDS,
         )
         return self.pod(name, namespace)
+
+    def containers(self, *pods: str) -> dict[str, str]:
+        """The id of each pod's one container, of those that run: equal twice, and nobody was started anew."""
+        found = {name: self.pod(name)["status"] for name in pods}
+        return {
+            name: status["containerStatuses"][0]["containerID"]
+            for name, status in found.items()
+            if status["phase"] == "Running" and "running" in status["containerStatuses"][0]["state"]
+        }
 
     def events(self, name: str, namespace: str = "default") -> list[Object]:
         """What the cluster heard about an object of this name."""
@@ -137,16 +193,12 @@ class Lab:
 
     def _is_ready(self, since: float) -> bool:
         api = self.plane.api
-        if not (api.exists(_NODE) and api.exists(_LEASE)):
+        if not (api.exists(NODE) and api.exists(_LEASE)):
             return False
         renewed = api.get(_LEASE)["spec"]["renewTime"]
         # The lease and not lastHeartbeatTime: that one moves every five minutes when nothing changes.
         asked = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(since))
-        return condition(api.get(_NODE), "Ready") == "True" and renewed[: len(asked)] > asked
-
-    @property
-    def _last_words(self) -> str:
-        return f"the console says\n{self.machine.console(10)}"
+        return condition(api.get(NODE), "Ready") == "True" and renewed[: len(asked)] > asked
 
     def _clear(self) -> None:
         """Nothing of an earlier test is left in the cluster, and what it ran is not waited for: its node is about to be another."""

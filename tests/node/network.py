@@ -31,6 +31,19 @@ class NetworkError(Exception):
     """Why there can be no network, as a sentence."""
 
 
+class TakenError(NetworkError):
+    """Another run has it."""
+
+
+def check() -> None:
+    """Raises NetworkError where this machine never gives a network; one that is taken now counts as one that there is."""
+    try:
+        os.close(_tap())
+    except NetworkError as error:
+        if not isinstance(error, TakenError):
+            raise
+
+
 class Network:
     """`with Network() as network`: HOST is this machine, and NODE and PODS are reached through the device."""
 
@@ -76,7 +89,7 @@ def _tap() -> int:
     except OSError as error:
         os.close(device)
         if error.errno == errno.EBUSY:
-            raise NetworkError(
+            raise TakenError(
                 f"a free network device {DEVICE}: another run has an emulated node on this machine. Wait for its end."
             ) from None
         raise NetworkError(f"the right to make the network device {DEVICE} ({error.strerror})") from None

@@ -3,7 +3,6 @@
 One node for the whole file: nothing here changes it.
 """
 
-import contextlib
 from typing import NamedTuple
 
 import pytest
@@ -11,10 +10,9 @@ import pytest
 from numacore.cpuset import CpuSet
 from numacore.workload import Container, MemoryBlock
 from tests.cluster.api import Object
-from tests.cluster.controlplane import until
 from tests.node import exporter, pods
 from tests.node.exporter import Told
-from tests.node.lab import NAME, READY_SECONDS, Lab
+from tests.node.lab import NAME, Lab
 
 MIB = 1 << 20
 EVERYBODYS = CpuSet.parse("0-1,4-7")
@@ -38,16 +36,7 @@ def scene(shared_lab: Lab) -> Scene:
     lab.plane.api.create(pods.pinned("pinned", cpus=2, memory="100Mi"))
     lab.plane.api.create(pods.waiting("shared"))
     pinned, shared = lab.until_phase("pinned", "Running"), lab.until_phase("shared", "Running")
-    found: list[Told] = []
-
-    def knows_both() -> bool:
-        # It runs before it answers.
-        with contextlib.suppress(OSError):
-            found.append(exporter.ask(own))
-        return bool(found) and {"pinned", "shared"} <= {each.pod for each in found[-1].containers}
-
-    until(knows_both, "an exporter that knows both pods", READY_SECONDS)
-    return Scene(lab, own, pinned, shared, found[-1])
+    return Scene(lab, own, pinned, shared, exporter.knowing(own, "pinned", "shared"))
 
 
 def test_it_reads_everything_with_the_rights_of_its_manifest(scene: Scene) -> None:

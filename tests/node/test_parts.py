@@ -9,6 +9,7 @@ import pytest
 from tests.goprograms import LackingError, announce
 from tests.node import busybox, cache, debian, machine
 from tests.node.disk import Disk
+from tests.node.lacking import OPTIONAL, lacks
 from tests.servers import ROOT
 
 # In a network of its own, so that a node that runs on this machine is not in the way.
@@ -40,6 +41,8 @@ print("with a route" if HOST.rpartition(".")[0] in routes else "with everything"
 
 
 def test_a_second_node_is_refused_and_a_killed_run_leaves_nothing() -> None:
+    if subprocess.run(["unshare", "--net", "test", "-w", "/dev/net/tun"], capture_output=True).returncode:
+        lacks("a network of its own with a device for the emulated node: it takes root and /dev/net/tun")
     command = ["unshare", "--net", sys.executable, "-c", TAKEN]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert told.stderr == ""
@@ -91,3 +94,16 @@ def test_a_key_changes_with_each_part_and_where_it_ends() -> None:
     assert (
         len({cache.key_of("ab", "c"), cache.key_of("a", "bc"), cache.key_of("abc"), cache.key_of("abd")}) == 4
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "end"), [(None, pytest.fail.Exception), ("optional", pytest.skip.Exception)]
+)
+def test_what_a_machine_lacks_fails_unless_it_was_said_that_it_may(
+    said: str | None, end: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(OPTIONAL, raising=False)
+    if said is not None:
+        monkeypatch.setenv(OPTIONAL, said)
+    with pytest.raises(end, match=r"This machine lacks a kubelet"):
+        lacks("a kubelet")

@@ -109,10 +109,10 @@ async def test_a_kubelet_whose_certificate_another_authority_signed_is_told_noth
 
     await asyncio.to_thread(change)
     async with watched(lab):
-        await until(in_force, "a word about the kubelet")
+        # A busy one may be silent before: that is another word.
+        await until(lambda: in_force().get("remedy") == "check-api-server-ca", "a word about its certificate")
         told = await in_database(in_force)
     assert "settings" not in told
-    assert told["remedy"] == "check-api-server-ca"
 
 
 async def test_what_was_asked_and_is_not_in_force_shows(lab: Lab, collecting: None) -> None:
