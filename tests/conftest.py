@@ -15,7 +15,7 @@ from tests import servers
 pytest_plugins = ["tests.cast"]
 
 # The same cases in every run of `make test`; `--hypothesis-profile fuzz` draws fresh ones, and many more.
-settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("fuzz", deadline=None, max_examples=2_000)
 settings.load_profile("fixed")
 

@@ -32,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     chosen = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, _told_to_end)
+    # Whoever starts it in the background of a script hands an ignored Ctrl-C down.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with tempfile.TemporaryDirectory(prefix="numaweb-cluster-") as folder:
             _keep(Path(folder), chosen.nodes, chosen.pods, chosen.listen)

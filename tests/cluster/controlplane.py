@@ -65,6 +65,11 @@ class ControlPlane:
         return self._layout.authority
 
     @property
+    def storage(self) -> str:
+        """Address of etcd, for whoever puts objects there behind the API server's back."""
+        return f"http://127.0.0.1:{self._layout.etcd_port}"
+
+    @property
     def parts(self) -> Sequence[Server]:
         """In the order in which they start."""
         return self.etcd, self.apiserver, self.controllers, self.scheduler, self.kwok
@@ -174,7 +179,7 @@ class ControlPlane:
         )
 
     def _etcd_ready(self, _: Server) -> bool:
-        return servers.answers(f"http://127.0.0.1:{self._layout.etcd_port}/readyz")
+        return servers.answers(f"{self.storage}/readyz")
 
     def _apiserver_ready(self, _: Server) -> bool:
         with contextlib.suppress(OSError, ApiError):

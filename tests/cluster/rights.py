@@ -16,6 +16,7 @@ from tests.servers import ROOT
 FOLDER = ROOT / "charts" / "volcano-config-service" / "files" / "rbac"
 ROLES = tuple(sorted(file.stem for file in FOLDER.glob("*.yaml")))
 NAMESPACE = "numaweb"
+KINDS = ("ClusterRole", "Role")
 
 
 class Right(NamedTuple):
@@ -82,8 +83,9 @@ def kubeconfig(plane: ControlPlane, role: str, *, without: Rule | None = None) -
     """As `grant`; the account's kubeconfig, for programs."""
     plane.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     for thing in objects(role):
-        if thing["kind"] == "ClusterRole" and without is not None:
-            thing["rules"] = [rule for place, rule in enumerate(thing["rules"]) if place != without.place]
+        if without is not None and thing["kind"] in KINDS:
+            left = _raw_rules(role)
+            thing["rules"] = [rule for rule in thing["rules"] if left.index(rule) != without.place]
         plane.api.apply(thing)
     return plane.service_account(NAMESPACE, account(role))
 
@@ -93,12 +95,12 @@ def account(role: str) -> str:
     return str(name)
 
 
-def held(api: Api) -> frozenset[Right]:
-    """Everything that the API server says an account may do, wherever it got it."""
+def held(api: Api, namespace: str = NAMESPACE) -> frozenset[Right]:
+    """Everything that the API server says an account may do in a namespace, wherever it got it."""
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectRulesReview",
-        "spec": {"namespace": NAMESPACE},
+        "spec": {"namespace": namespace},
     }
     status = api.post("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review)["status"]
     assert not status["incomplete"]
@@ -106,4 +108,4 @@ def held(api: Api) -> frozenset[Right]:
 
 
 def _raw_rules(role: str) -> list[dict[str, Any]]:
-    return [rule for each in objects(role) if each["kind"] == "ClusterRole" for rule in each["rules"]]
+    return [rule for each in objects(role) if each["kind"] in KINDS for rule in each["rules"]]

@@ -28,7 +28,7 @@ from tests.cluster.rights import Rule
 from tests.monitoring.watching.running import in_database, nodes, pods, states, until, watcher
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PACE = Pace(gather=0.05, backoff=(0.2, 1.0), spacing=0.2, steady=0.5, absent=2.0, relist=600.0)
+PACE = Pace(gather=0.05, between=0.05, backoff=(0.2, 1.0), spacing=0.2, steady=0.5, absent=2.0, relist=600.0)
 WAITS = Waits(beat=0.2, patience=1.5, greet=1.0, retry=0.2, pace=PACE)
 LACKING = {
     "nodes": "nodes",
