@@ -33,13 +33,15 @@ class Site(NamedTuple):
     server: Server
 
     def stage(self, scene: str) -> None:
-        """Runs a module that puts something into the site's database; the site has made its tables by now."""
+        """Puts a module of `tests.browser.scenes` into the site's database; the site has made its tables by now."""
         surroundings = {
             **os.environ,
             **(self.server.environment or {}),
             "DJANGO_SETTINGS_MODULE": "numaweb.settings",
         }
-        subprocess.run([sys.executable, "-m", scene], cwd=ROOT, env=surroundings, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "tests.browser.stage", scene], cwd=ROOT, env=surroundings, check=True
+        )
 
 
 class Look(NamedTuple):

@@ -15,7 +15,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from tests import servers, stack
 from tests.browser import palette
-from tests.browser.conftest import NODE, PASSWORD, Look
+from tests.browser.conftest import NODE, PASSWORD, Look, Site
 from tests.servers import ROOT, Server
 
 FOLDER = ROOT / "docs" / "screenshots"
@@ -39,9 +39,16 @@ PLACES = {
     "history": f"/c/simulated/nodes/{NODE}/?tab=history&range=10m",
     "containers": "/c/simulated/containers/?crossing=true",
     "planner": f"/c/simulated/planner/?{urlencode({'m': PLANNED})}",
+    "policies": "/c/west/policies/",
+    "preview": "/c/simulated/policies/cluster/preview/",
+    "rollout": "/c/rolling/rollouts/2/",
+    "rollout-stopped": "/c/rolling/rollouts/1/?node=node-1",
+    "refused": "/c/east/failures/",
     "this-machine": "/c/this-machine/",
     "sign-in": "/accounts/login/",
 }
+SCENES = ("wanted", "rollouts", "refused")
+"""What the simulated cluster does not have by itself; made in this order, so that rollouts have the numbers above."""
 EVERYWHERE = ("overview", "node", "allocation")
 """In every look; the others light and wide, in both languages."""
 WIDE = [Look("light", "en", 1280), Look("light", "zh", 1280)]
@@ -76,6 +83,8 @@ def main() -> None:
         with servers.running(server):
             shutil.rmtree(FOLDER, ignore_errors=True)
             FOLDER.mkdir(parents=True)
+            for scene in SCENES:
+                Site(url, server).stage(scene)
             first = True
             for look in [*WIDE, *OTHERS]:
                 context = browser.new_context(

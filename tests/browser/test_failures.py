@@ -25,7 +25,7 @@ PAGES = {
 @pytest.fixture(scope="module")
 def refused(site: Site, session: Path) -> None:
     """A cluster with refused pods; the site has made its tables by now."""
-    site.stage("tests.browser.refused")
+    site.stage("refused")
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.name)

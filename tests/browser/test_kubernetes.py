@@ -18,6 +18,10 @@ PAGES = {
     "sources": "/c/west/nodes/blind/?tab=sources",
     "events": "/c/west/nodes/blind/?tab=events",
     "without-exporter": "/c/west/nodes/bare/",
+    "failing-overview": "/c/far/",
+    "failing-pods": "/c/far/pods/",
+    "failing-refused": "/c/far/failures/",
+    "failing-connection": "/c/far/connection/",
     "no-connection": "/c/simulated/connection/",
     "no-pods": "/c/simulated/pods/",
 }
@@ -27,7 +31,7 @@ PHONE = Look("dark", "zh", 390)
 @pytest.fixture(scope="module")
 def west(site: Site, session: object) -> None:
     """The cluster; the site has made its tables by now."""
-    site.stage("tests.browser.kubernetes")
+    site.stage("kubernetes")
 
 
 @pytest.mark.parametrize("look", [*LOOKS, PHONE], ids=lambda look: look.name)

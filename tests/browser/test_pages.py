@@ -105,6 +105,34 @@ def test_menus_open_beside_charts_which_come_first(visitor: Visitor) -> None:
     expect(entries).to_be_visible()
 
 
+# A browser that has something better to do until it is told that it has not.
+BUSY = """
+window.requestIdleCallback = (then) => {
+  const look = () => (window.idle ? then() : setTimeout(look, 20));
+  look();
+};
+"""
+
+
+def test_charts_stand_before_their_buttons_are_made(visitor: Visitor) -> None:
+    page = visitor.page()
+    page.add_init_script(BUSY)
+    page.goto(f"{visitor.site.url}{PAGES['history']}")
+    expect(page.locator(".js-plotly-plot .cartesianlayer")).to_have_count(4, timeout=60_000)
+    expect(page.locator(".js-plotly-plot .modebar-btn")).to_have_count(0)
+    page.evaluate("window.idle = true")
+    chart = page.locator(".js-plotly-plot").first
+    expect(chart.locator(".modebar-btn")).to_have_count(6)
+    names = [button.get_attribute("aria-label") for button in chart.locator(".modebar-btn").all()]
+    # None of them sends figures anywhere.
+    assert names == ["Download plot", "Zoom", "Pan", "Zoom in", "Zoom out", "Reset axes"]
+    expect(page.locator(".js-plotly-plot:has(.modebar-btn)")).to_have_count(4)
+    chart.hover()
+    with page.expect_download() as saved:
+        chart.get_by_role("button", name="Download plot").click()
+    assert saved.value.suggested_filename.endswith(".svg")
+
+
 def test_it_asks_to_sign_in_and_then_leads_where_one_wanted_to_go(visitor: Visitor) -> None:
     page = visitor.page()
     page.context.clear_cookies()

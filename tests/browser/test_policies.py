@@ -23,7 +23,7 @@ PAGES = {
 @pytest.fixture(scope="module")
 def wanted(site: Site, session: Path) -> None:
     """A cluster with pools and policies; the site has made its tables by now."""
-    site.stage("tests.browser.wanted")
+    site.stage("wanted")
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.name)

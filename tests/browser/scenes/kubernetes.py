@@ -1,27 +1,25 @@
-"""Puts a cluster that is read through its API server into the database of a running site: `python -m tests.browser.kubernetes`."""
+"""A cluster that is read through its API server."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-import django
+from django.utils import timezone
+
+from monitoring.models import (
+    Cluster,
+    ClusterEvent,
+    Connection,
+    Endpoint,
+    Node,
+    SourceView,
+    WatchHealth,
+)
+from tests.monitoring.pages import blind, refusals, seeds
 
 
-def main() -> None:
-    django.setup()
-    # Only now may models be imported.
-    from django.utils import timezone  # noqa: PLC0415
-
-    from monitoring.models import (  # noqa: PLC0415
-        ClusterEvent,
-        Connection,
-        Endpoint,
-        Node,
-        SourceView,
-        WatchHealth,
-    )
-    from tests.monitoring.pages import blind, refusals, seeds  # noqa: PLC0415
-
+def scene() -> None:
+    """`west` answers without one right; `far` cannot even be asked, as its watcher wrote it down."""
     west, now = seeds.cluster("west", "West of <the> river & more"), timezone.now()
     refusals.connected(west, version="v1.37.2", reached="https://10.0.0.1:6443", missing=MISSING)
     node = blind.scene(west)
@@ -48,14 +46,13 @@ def main() -> None:
         error="no route",
         remedy="check-api-server-runs",
     )
-    # Nobody is to be asked about it: no exporter and no API server.
+    far = seeds.cluster("far", "Far")
+    refusals.connected(far, state="failing", error=UNASKED, remedy="renew-credentials")
+    blind.pod(far, "web-1", "", "Pending", owner_kind="Deployment", owner_name="web", created=now)
+    # Nobody is to be asked about them: no exporter and no API server.
     Endpoint.objects.filter(cluster=west).update(enabled=False)
-    west.enabled = False
-    west.save()
+    Cluster.objects.filter(pk__in=(west.pk, far.pk)).update(enabled=False)
 
 
 MISSING = [{"verb": "get", "group": "", "resource": "nodes", "subresource": "configz", "why": "configz"}]
-
-
-if __name__ == "__main__":
-    main()
+UNASKED = "KUBERNETES_SERVICE_HOST: it is not set, so this process runs in no pod: give a kubeconfig instead"

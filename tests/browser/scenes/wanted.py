@@ -1,8 +1,16 @@
-"""Puts a cluster with pools and policies into the database of a running site: `python -m tests.browser.wanted`."""
+"""A cluster with pools and policies."""
 
 from __future__ import annotations
 
-import django
+from django.utils import timezone
+
+from monitoring.models import Cluster
+from numacore.change.wish import Wish
+from policies.models import Pool
+from policies.services import policy
+from policies.services.policy import Target
+from policies.services.who import Who
+from tests.monitoring.pages import seeds
 
 LABELS = {
     "fast-0": {"tier": "gold", "zone": "a"},
@@ -12,20 +20,8 @@ LABELS = {
 }
 
 
-def main() -> None:
+def scene() -> None:
     """Two pools that have come to meet, one that has not, a policy with two versions, and one of a node's own."""
-    django.setup()
-    # Only now may models be imported.
-    from django.utils import timezone  # noqa: PLC0415
-
-    from monitoring.models import Cluster  # noqa: PLC0415
-    from numacore.change.wish import Wish  # noqa: PLC0415
-    from policies.models import Pool  # noqa: PLC0415
-    from policies.services import policy  # noqa: PLC0415
-    from policies.services.policy import Target  # noqa: PLC0415
-    from policies.services.who import Who  # noqa: PLC0415
-    from tests.monitoring.pages import seeds  # noqa: PLC0415
-
     ada, now = Who("ada", "10.0.0.9"), timezone.now()
     west = seeds.cluster("west", "West")
     west.enabled = False  # nobody is to be asked about it
@@ -43,7 +39,3 @@ def main() -> None:
     policy.save_pool(west, "spare", "tier=spare", ada, now)
     for name, selector in (("gold", "tier=gold"), ("zone-a", "zone=a")):
         Pool.objects.create(cluster=west, name=name, selector=selector, changed=now, changed_by="ada")
-
-
-if __name__ == "__main__":
-    main()

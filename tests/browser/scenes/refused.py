@@ -1,19 +1,15 @@
-"""Puts a cluster with refused pods, and clean-ups of them, into the database of a running site: `python -m tests.browser.refused`."""
+"""A cluster with refused pods, and clean-ups of them."""
 
 from __future__ import annotations
 
-import django
+from django.utils import timezone
+
+from monitoring.models import Endpoint
+from policies.models import Cleanup, CleanupPod
+from tests.monitoring.pages import machines, refusals, seeds
 
 
-def main() -> None:
-    django.setup()
-    # Only now may models be imported.
-    from django.utils import timezone  # noqa: PLC0415
-
-    from monitoring.models import Endpoint  # noqa: PLC0415
-    from policies.models import Cleanup, CleanupPod  # noqa: PLC0415
-    from tests.monitoring.pages import machines, refusals, seeds  # noqa: PLC0415
-
+def scene() -> None:
     east = seeds.cluster()
     seeds.node(east, "node-07", machines.server(machines.topology(sockets=2, numa=2, cores=32, threads=1)))
     seeds.node(east, "solo", machines.server(machines.topology(sockets=1, numa=1, cores=8, threads=1)))
@@ -50,7 +46,3 @@ def main() -> None:
                 if outcomes[number % len(outcomes)] == "changed"
                 else "",
             )
-
-
-if __name__ == "__main__":
-    main()
