@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from numaagent.applier import command, places
+from numacore.change import undo
 from tests.servers import ROOT
 
 FILE = ROOT / "charts" / "volcano-config-service" / "files" / "applier" / "job.yaml"
@@ -68,8 +69,8 @@ def test_it_mounts_what_it_reads_and_writes_and_nothing_else(
     assert mounts == {
         places.KUBELET: False,
         "/etc/kubernetes": False,
-        places.UNITS: False,
-        places.STATE: False,
+        undo.UNITS: False,
+        undo.STATE: False,
         places.BUS.rpartition("/")[0]: True,
         places.MACHINE_ID: True,
     }
@@ -79,3 +80,10 @@ def test_it_may_go_back_before_anybody_kills_it(job: dict[str, Any], pod: dict[s
     assert pod["restartPolicy"] == "Never"
     assert pod["terminationGracePeriodSeconds"] >= 300
     assert job["spec"]["activeDeadlineSeconds"] > 900
+
+
+def test_nobody_is_evicted_for_it_on_a_full_node(pod: dict[str, Any], container: dict[str, Any]) -> None:
+    """kubelet 1.37, pkg/kubelet/preemption: for a critical pod that does not fit it frees what the pod requests. A limit alone is a request."""
+    assert pod["priorityClassName"] == "system-node-critical"
+    assert container["resources"]["requests"] == dict.fromkeys(("cpu", *container["resources"]["limits"]), 0)
+    assert "cpu" not in container["resources"]["limits"]

@@ -44,6 +44,7 @@ def surroundings(folder: Path, postgres: stack.Part, redis: stack.Part) -> dict[
         NUMAWEB_REDIS_URL=redis.url,
         NUMAWEB_SECRET_KEY=SECRET_KEY,
         NUMAWEB_STATE_DIR=str(folder),
+        NUMAWEB_ALIVE_FILE=str(folder / "alive"),
     )
     stack.manage(settings, "migrate", "--verbosity=0")
     stack.manage(settings, "bootstrap")

@@ -230,7 +230,8 @@ async def restart(web: stack.Part) -> int | None:
         web.server.process.terminate()
         with contextlib.suppress(websockets.ConnectionClosed):
             while True:
-                await asyncio.wait_for(socket.recv(), SECONDS)
+                async with asyncio.timeout(SECONDS):
+                    await socket.recv()
         return socket.close_code
 
 

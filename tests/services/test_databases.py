@@ -9,11 +9,13 @@ import pytest
 from tests import stack
 from tests.servers import ROOT
 
-SAME_TESTS = ("tests/policies", "tests/numaweb/test_roles.py")
+SAME_TESTS = ("tests/policies", "tests/numaweb/test_roles.py", "tests/monitoring/watching/test_pods.py")
 
 
 @pytest.mark.timeout(300)
-def test_audit_and_roles_hold_on_postgresql(postgres: stack.Part, redis: stack.Part, tmp_path: Path) -> None:
+def test_audit_roles_and_pods_hold_on_postgresql(
+    postgres: stack.Part, redis: stack.Part, tmp_path: Path
+) -> None:
     surroundings = stack.environment(
         NUMAWEB_DATABASE_URL=postgres.url,
         NUMAWEB_REDIS_URL=redis.url,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from django.core.management import call_command
@@ -143,3 +144,32 @@ def test_who_may_not_add_the_extension_is_told_and_finds_texts_all_the_same(
 
 def lab_web(lab: Lab) -> str:
     return Container.objects.get(node=lab.node, pod="web-0").container_id
+
+
+@pytest.mark.usefixtures("on_postgres")
+@pytest.mark.parametrize("style", ["ISO, MDY", "SQL, DMY"])
+def test_moments_and_documents_of_a_file_are_those_of_the_rows(style: str) -> None:
+    lab = Lab(timezone.now())
+    row = inventory.container(lab.node, 7, timezone.now())
+    inventory.container(lab.node, 8, timezone.now())
+    columns = (
+        "container_id",
+        "memory_nodes",
+        "updated",
+        "cost",
+        "crossing",
+        "owner_name",
+        "node__attributes",
+    )
+    whole = datetime(2026, 2, 1, 8, 30, tzinfo=UTC)
+    for updated in (whole, whole.replace(microsecond=610_000)):
+        found = Container.objects.filter(pk=row.pk)
+        found.update(updated=updated, memory_nodes={"1": 2**40, "0": None, "z": 1.5})
+        ordered = selectors.containers(lab.cluster).order_by("-pk")
+        expected = list(ordered.values_list(*columns))
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET DateStyle = '{style}'")
+            rows = [tuple(each) for each in selectors.values_in_order(ordered, columns, 2)]
+            cursor.execute("RESET DateStyle")
+        assert rows == expected
+        assert str(updated) in {str(each[2]) for each in rows}

@@ -5,6 +5,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 from tests import servers, stack
 
 
@@ -17,12 +19,17 @@ def read(url: str) -> dict[str, object]:
 def test_it_is_ready_with_database_and_redis(web: stack.Part) -> None:
     answer = read(f"{web.url}/readyz")
     assert answer["status"] == "ok"
-    assert answer["parts"] == {"database": "ok", "migrations": "ok", "redis": "ok"}
+    assert answer["parts"] == {"database": "ok", "migrations": "ok", "redis": "ok", "hot store": "ok"}
 
 
 def test_it_serves_every_queue_with_a_worker(worker: servers.Server) -> None:
     log = worker.written()
     assert all(f".> {queue} " in log for queue in ("collect", "change", "default"))
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_worker_shows_a_probe_that_it_works(folder: Path) -> None:
+    assert (folder / "alive").exists()
 
 
 def test_it_ends_within_seconds_when_told(folder: Path, surroundings: dict[str, str], tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ it would have given them. The job's name and its relabelling are those of docs/p
 """
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -20,6 +21,8 @@ import yaml
 from tests import servers, stack
 
 SCRAPE = servers.ROOT / "docs" / "prometheus" / "scrape-config.yaml"
+CHART = servers.ROOT / "charts" / "volcano-config-service"
+DASHBOARD = json.loads((CHART / "files" / "grafana" / "dashboard.json").read_text(encoding="utf-8"))["panels"]
 LABEL = "__meta_kubernetes_pod_label_app"
 Query = Callable[[str], list[dict[str, Any]]]
 
@@ -109,6 +112,15 @@ def test_the_documented_questions_have_answers(query: Query) -> None:
     given = 'sum by (instance, numa_node) (numa_container_allocation{resource="cpu"})'
     [of_all] = query(f"sum({given})")
     assert float(of_all["value"][1]) > 0
+
+
+@pytest.mark.parametrize("panel", DASHBOARD, ids=lambda panel: panel["title"])
+def test_every_panel_of_the_dashboard_has_an_answer(query: Query, panel: dict[str, Any]) -> None:
+    [asked] = panel["targets"]
+    # A rate has an answer from the second scrape on.
+    wait_for(lambda: bool(query(asked["expr"].replace("$node", ".*"))))
+    labels = set(re.findall(r"\{\{(\w+)\}\}", asked["legendFormat"]))
+    assert all(labels <= series["metric"].keys() for series in query(asked["expr"].replace("$node", ".*")))
 
 
 def test_prometheus_agrees_with_the_exporter_about_its_format(exporter: str, tmp_path: Path) -> None:
