@@ -12,7 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import api, collector, exporter, judging, live, page, plan, pods, results, scale, store, watch
+from benchmarks import (
+    api,
+    collector,
+    exporter,
+    judging,
+    live,
+    page,
+    plan,
+    pods,
+    preview,
+    results,
+    rollout,
+    scale,
+    store,
+    watch,
+)
 from benchmarks.outcome import NotRun, Outcome, table
 
 BENCHES: dict[str, Callable[[], list[Outcome]]] = {
@@ -27,6 +42,8 @@ BENCHES: dict[str, Callable[[], list[Outcome]]] = {
     "api": api.run,
     "judging": judging.run,
     "plan": plan.run,
+    "rollout": rollout.run,
+    "preview": preview.run,
     "pods": pods.run,
     "watch": watch.run,
 }

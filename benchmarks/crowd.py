@@ -136,7 +136,8 @@ async def crowd(size: int, port: int, path: str, headers: Mapping[str, str]) -> 
                 for _ in range(min(50, size - len(members)))
             ]
             members += batch
-            await asyncio.wait_for(asyncio.gather(*(each.opened for each in batch)), 30)
+            async with asyncio.timeout(30):
+                await asyncio.gather(*(each.opened for each in batch))
         yield members
     finally:
         await leave(members)

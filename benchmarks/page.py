@@ -1,4 +1,10 @@
-"""Pages in Chromium: time until one can use them, against a bare page with the same bundle of Plotly."""
+"""Pages in Chromium: time until one can use them, against a bare page with the same bundle of Plotly.
+
+What is the same on both sides of the history: the bytes of the bundle, the number of charts, their figures (asked for anew before each
+visit of the bare page, because history grows while we measure), the window, an empty cache, no compression, and the end: two frames after the last chart is in the
+document. What only ours has is what is measured: sign-in, the page around the charts with its style sheet, and figures that come by a request of their own. Menus and
+the buttons over a chart are made after the charts and not waited for; the bare page makes its buttons while it draws.
+"""
 
 import contextlib
 import functools
@@ -45,17 +51,21 @@ figures.forEach((figure, at) => Plotly.react("p" + at, figure.data, {{ ...figure
 
 
 @contextlib.contextmanager
-def bare(folder: Path, figures: list[dict[str, Any]]) -> Iterator[str]:
-    """A page of its own with the same bundle and the same charts; its address."""
+def bare(folder: Path) -> Iterator[str]:
+    """A folder for a page of its own with the same bundle, which `write` puts there; its address."""
     folder.mkdir()
     (folder / "plotly.js").write_bytes(BUNDLE.read_bytes())
-    places = "".join(f'<div id="p{at}"></div>' for at in range(len(figures)))
-    (folder / "index.html").write_text(BARE.format(places=places, figures=json.dumps(figures)))
     handler = functools.partial(Quiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
+
+
+def write(folder: Path, figures: list[dict[str, Any]]) -> None:
+    """The bare page with these charts."""
+    places = "".join(f'<div id="p{at}"></div>' for at in range(len(figures)))
+    (folder / "index.html").write_text(BARE.format(places=places, figures=json.dumps(figures)))
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -94,14 +104,19 @@ def charts(url: str, cookie: str) -> list[dict[str, Any]]:
     return [chart["figure"] for chart in told.values() if chart["figure"]]
 
 
-def compare(web: str, plain: str, cookie: str) -> list[measure.Spread]:
+def compare(web: str, plain: str, folder: Path, cookie: str) -> list[measure.Spread]:
     node = f"{web}/c/bench/nodes/{NODE}/"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(servers.program("chromium")), args=ARGUMENTS)
+
+        def visit_bare() -> float:
+            write(folder, charts(web, cookie))
+            return usable(browser, plain, "", DRAWN)
+
         sides = [
             lambda: usable(browser, f"{node}?tab=history&range=10m", cookie, DRAWN),
             lambda: usable(browser, node, cookie, MACHINE),
-            lambda: usable(browser, plain, "", DRAWN),
+            visit_bare,
         ]
         found = measure.in_turns(sides)
         browser.close()
@@ -119,8 +134,9 @@ def run() -> list[Outcome]:
         cookie = installation.signed_in(place, 1)[0]
         time.sleep(HISTORY_SECONDS)
         measure.wait_until(lambda: len(charts(web.url, cookie)) >= CHARTS, 60, "history of a node")
-        plain = stay.enter_context(bare(place.folder / "bare", charts(web.url, cookie)))
-        history, drawing, reference = compare(web.url, plain, cookie)
+        folder = place.folder / "bare"
+        plain = stay.enter_context(bare(folder))
+        history, drawing, reference = compare(web.url, plain, folder, cookie)
     how = (
         "Time from the start of the navigation until two frames after it is drawn, headless Chromium without GPU, empty cache "
         "each time, 1280 x 900; server and browser on this machine. "
@@ -134,7 +150,7 @@ def run() -> list[Outcome]:
             history.median / reference.median,
             1.3,
             how=f"{how}Ours: the history tab with its {CHARTS} charts, session and all. Peer: a bare static page with the same "
-            "bundle of Plotly and the same figures in it.",
+            "bundle of Plotly and the same figures in it. Menus, and the buttons over our charts, are made after that.",
         ),
         Outcome(
             "page: drawing of a node, usable",
