@@ -13,8 +13,11 @@ ADDRESS ?=
 NODES ?= 8
 PODS ?= 40
 
-UNIT_TESTS = $(filter-out tests/services tests/browser tests/oracle tests/cluster tests/node,$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/.)))))
+UNIT_TESTS = $(filter-out tests/services tests/browser tests/oracle tests/cluster tests/deploy tests/node,$(patsubst %/,%,$(sort $(dir $(wildcard tests/*/.)))))
 OURS = numacore numaagent numasim numaweb monitoring policies
+
+# A process for each CPU, each with its own database and folders; the tests of a file stay together. The other parts share servers.
+BESIDE ?= -n auto --dist loadfile --no-loadscope-reorder
 
 say = printf '\033[1m== %s\033[0m\n' "$(1)"
 
@@ -105,8 +108,9 @@ services:
 .PHONY: test test-all
 test: ## everything that a commit must pass
 test-all: ## that, and all tests on a real node
-test: PARTS = lint test-unit test-oracle test-cluster test-services test-browser
-test-all: PARTS = lint test-unit test-oracle test-cluster test-services test-browser test-node
+test: PARTS = lint test-unit test-oracle test-cluster test-deploy test-services test-browser
+test-all: PARTS = lint test-unit test-oracle test-cluster test-deploy test-services test-browser test-node
+test-all: export NUMAAGENT_KILL_GAP = 1
 test test-all: env assets messages services
 	@failed=
 	for part in $(PARTS); do
@@ -116,7 +120,7 @@ test test-all: env assets messages services
 
 .PHONY: test-unit
 test-unit: env messages ## tests that need no service
-	@$(BIN)/python -m pytest $(UNIT_TESTS)
+	@$(BIN)/python -m pytest $(BESIDE) $(UNIT_TESTS)
 
 .PHONY: test-oracle
 test-oracle: env ## the engine beside the kubelet's own managers, a Go program (its first build takes minutes)
@@ -126,13 +130,17 @@ test-oracle: env ## the engine beside the kubelet's own managers, a Go program (
 test-cluster: env services ## tests on a real Kubernetes control plane (Go programs, whose first build takes minutes)
 	@$(BIN)/python -m pytest tests/cluster
 
+.PHONY: test-deploy
+test-deploy: env ## the chart with the real helm on a real API server (Go programs, whose first build takes minutes)
+	@$(BIN)/python -m pytest tests/deploy
+
 .PHONY: test-node
 test-node: env messages services ## tests on an emulated node with a real kubelet, containerd and systemd (its first boot takes minutes)
 	@$(BIN)/python -m pytest tests/node
 
 .PHONY: test-node-short
-test-node-short: env messages services ## of those one file: the exporter beside a real kubelet
-	@$(BIN)/python -m pytest tests/node/test_parts.py tests/node/test_exporter.py
+test-node-short: env messages services ## of those one of each kind; a machine that cannot emulate a node skips them by name
+	@NUMAWEB_TEST_NODE=optional $(BIN)/python -m pytest tests/node/test_parts.py tests/node/test_changes.py tests/node/test_exporter.py
 
 .PHONY: test-services
 test-services: env messages services ## tests on real PostgreSQL, Redis, Celery and Prometheus
@@ -144,13 +152,21 @@ test-browser: env assets messages services ## tests in Chromium
 
 # ---------------------------------------------------------------- now and then
 
+CHART_VERSION ?= 0.0.0-latest
+APP_VERSION ?= openFuyao-v25.09
+
+.PHONY: chart
+chart: env ## the chart as a package in build/out (CHART_VERSION=0.0.0-latest APP_VERSION=openFuyao-v25.09)
+	@helm=$$(command -v helm || $(BIN)/python -m tests.deploy)
+	"$$helm" package charts/volcano-config-service -u --version=$(CHART_VERSION) --app-version=$(APP_VERSION) -d build/out
+
 .PHONY: bench
 bench: env assets messages services ## load and speed as ratios, takes minutes
 	@$(BIN)/python -m benchmarks
 
 .PHONY: fuzz
 fuzz: env ## fresh random cases for the core, the parsers, the agent's readers and a kubelet's settings, takes minutes
-	@$(BIN)/python -m pytest tests/numacore tests/numaagent --hypothesis-profile=fuzz --timeout=900
+	@NUMAAGENT_KILL_GAP=1 $(BIN)/python -m pytest tests/numacore tests/numaagent --hypothesis-profile=fuzz --timeout=900
 	$(BIN)/python -m tests.oracle --cases 5000
 	$(BIN)/python -m tests.oracle.settings --cases 5000
 
