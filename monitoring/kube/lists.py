@@ -8,7 +8,8 @@ a state from before its last disconnection. Sources: Kubernetes documentation, A
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator
 from functools import cache
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -76,23 +77,34 @@ def _decoder(item: Any) -> msgspec.json.Decoder[Any]:
 
 async def pages(
     client: Getter, resource: Resource[T], *, limit: int = LIMIT, selectors: Selectors = EVERYTHING
-) -> AsyncIterator[Page[T]]:
-    """All objects of a resource. Whoever asks starts again when this raises; nothing is repeated in here.
+) -> AsyncGenerator[Page[T], None]:
+    """All objects of a resource; the next page is on its way while its reader works on one. Whoever asks starts again when this raises;
+    nothing is repeated in here. Close it (`contextlib.aclosing`): a reader that leaves in the middle leaves a request behind otherwise.
 
     Raises:
         Gone: the list took longer than the server remembers (5 minutes by default).
         ApiError: anything else that is in the way.
     """
-    token = ""
-    while True:
-        params = {"limit": str(limit), **selectors.params, **({"continue": token} if token else {})}
-        page, following = decode(resource, await client.get(resource.path, params))
-        yield page
-        if not following:
-            return
-        if following == token:
-            raise Garbled(200, "EndlessList", "the server gives the same page again and again")
-        token = following
+    params = {"limit": str(limit), **selectors.params}
+
+    def ask(token: str) -> asyncio.Task[bytes]:
+        following = {"continue": token} if token else {}
+        return asyncio.ensure_future(client.get(resource.path, {**params, **following}))
+
+    token, coming = "", ask("")
+    try:
+        while True:
+            page, following = decode(resource, await coming)
+            if following:
+                if following == token:
+                    raise Garbled(200, "EndlessList", "the server gives the same page again and again")
+                token, coming = following, ask(following)
+            yield page
+            if not following:
+                return
+    finally:
+        coming.cancel()
+        await asyncio.gather(coming, return_exceptions=True)
 
 
 async def head(client: Getter, resource: Resource[Any]) -> str:

@@ -19,6 +19,7 @@ What it relies on, and what not:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import random
 import time
@@ -161,17 +162,18 @@ class Reflector(Generic[T]):
             pages = lists.pages(
                 self._client, self._resource, limit=self._pace.page, selectors=self._selectors
             )
-            async for page in pages:
-                if not number:
-                    await self._sink.begin()
-                number += 1
-                await self._sink.page(page.objects)
-                done += len(page.objects)
-                unreadable += page.unreadable
-                example = example or page.example
-                version = page.version
-                if page.more:
-                    await self._sink.state(Listing(since, done, page.remaining))
+            async with contextlib.aclosing(pages):
+                async for page in pages:
+                    if not number:
+                        await self._sink.begin()
+                    number += 1
+                    await self._sink.page(page.objects)
+                    done += len(page.objects)
+                    unreadable += page.unreadable
+                    example = example or page.example
+                    version = page.version
+                    if page.more:
+                        await self._sink.state(Listing(since, done, page.remaining))
         except NotServed:
             if self._resource.group and not await served(self._client, self._resource):
                 return False

@@ -97,6 +97,22 @@ async def test_an_error_of_the_sink_ends_it(server: FakeApiServer) -> None:
     await until(lambda: server.watching == 0, "an end of the watch")
 
 
+async def test_the_next_page_comes_while_one_is_put_away(server: FakeApiServer) -> None:
+    class Patient(Copy):
+        async def page(self, objects: Any) -> None:
+            await super().page(objects)
+            if len(self.names) < 4:
+                await until(lambda: "continue" in server.asked[-1].query, "a request for the next page")
+
+    copy = Patient()
+    async with Client(server.access, LIMITS) as client:
+        running = asyncio.ensure_future(Reflector(client, NUMATOPOLOGIES, copy, QUICK).run())
+        await until(lambda: copy.ended == 1, "a whole list")
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert sorted(copy.names) == ["a", "b", "c", "d"]
+
+
 async def test_it_stops_when_it_is_told_to(server: FakeApiServer) -> None:
     async with mirror(server) as it:
         await it.watches()
