@@ -9,11 +9,18 @@ import pytest
 from tests import stack
 from tests.servers import ROOT
 
-SAME_TESTS = ("tests/policies", "tests/numaweb/test_roles.py", "tests/monitoring/watching/test_pods.py")
+SAME_TESTS = (
+    "tests/policies",
+    "tests/numaweb/test_roles.py",
+    "tests/monitoring/test_recording.py",
+    "tests/monitoring/test_upsert.py",
+    "tests/monitoring/watching/test_nodes.py",
+    "tests/monitoring/watching/test_pods.py",
+)
 
 
 @pytest.mark.timeout(300)
-def test_audit_roles_and_pods_hold_on_postgresql(
+def test_audit_roles_and_what_is_written_hold_on_postgresql(
     postgres: stack.Part, redis: stack.Part, tmp_path: Path
 ) -> None:
     surroundings = stack.environment(

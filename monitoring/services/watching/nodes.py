@@ -10,16 +10,13 @@ from django.db import transaction
 
 from monitoring.kube import objects
 from monitoring.models import Endpoint, KubernetesNode, Node, NodeEvent
-from monitoring.services import retiring
-from monitoring.services.changes import BATCH, Changes
+from monitoring.services import retiring, upsert
+from monitoring.services.changes import Changes
 from monitoring.services.watching import rows
 from monitoring.services.watching.keeper import Keeper
 from monitoring.services.watching.rows import Columns
 
 Code = NodeEvent.Code
-KEPT = tuple(
-    field.name for field in KubernetesNode._meta.concrete_fields if field.name not in ("node", "updated")
-)
 
 
 def _nobody(_names: Collection[str], _now: datetime) -> None:
@@ -84,13 +81,7 @@ class NodeKeeper(Keeper[objects.Node]):
         nodes = register.settle()
         self._silence(changes.leaving())
         changes.write()
-        KubernetesNode.objects.bulk_create(
-            [KubernetesNode(node_id=node.pk, updated=now, **told[name][1]) for name, node in nodes.items()],
-            update_conflicts=True,
-            unique_fields=["node"],
-            update_fields=[*KEPT, "updated"],
-            batch_size=BATCH,
-        )
+        upsert.kubernetes_nodes(now, [{"node_id": node.pk, **told[name][1]} for name, node in nodes.items()])
         self._arrived(register.arrived, now)
 
 
