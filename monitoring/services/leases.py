@@ -27,7 +27,7 @@ from monitoring.models import Lease
 
 LOOKS = 10
 """In the time after which a holder counts as dead."""
-FROZEN_SECONDS = 10
+FROZEN_SECONDS = 6
 """Without a statement within a transaction that holds a lease's row: who needs longer for his own part is as good as dead."""
 
 

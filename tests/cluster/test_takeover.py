@@ -94,6 +94,12 @@ class Pair:
         ).fetchall()
         return [what for (what,) in found]
 
+    def holder(self) -> str:
+        [(found,)] = self.sql.execute(
+            "SELECT holder FROM monitoring_lease WHERE name LIKE 'watch/%'"
+        ).fetchall()
+        return str(found)
+
     def follows(self) -> bool:
         """All six kinds of objects are followed."""
         return (
@@ -198,9 +204,10 @@ def test_a_process_that_was_stopped_within_a_transaction_holds_up_nobody(
     """What it locked there, the lease's row above all, PostgreSQL takes from it."""
     second(pair)
     stop_within_a_transaction(plane, namespace, pair, first)
-    stopped = pair.last()  # nothing is on its way any more
+    stopped, holder = pair.last(), pair.holder()  # nothing is on its way any more
     plane.api.create(things.pod("later", namespace, node="a"))
-    until(lambda: "later" in pair.pods(), "a pod that the second saw", TAKEOVER_SECONDS)
+    until(lambda: pair.holder() not in ("", holder), "another holder of the lease", TAKEOVER_SECONDS)
+    until(lambda: "later" in pair.pods(), "a pod that the second saw")
     assert first.process is not None
     first.process.send_signal(signal.SIGCONT)
     until(lambda: "watch.lease-lost" in first.written(), "a watcher that knows that it lost")
