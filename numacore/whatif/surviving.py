@@ -13,7 +13,7 @@ from numacore.cpuset import CpuSetError
 from numacore.diagnosis import Reason
 from numacore.facts import Facts
 from numacore.kubelet import checkpoint, cpu_manager, machine, memory_manager, resource, restart, settings
-from numacore.kubelet.errors import EndError, UnsupportedError
+from numacore.kubelet.errors import UnsupportedError
 from numacore.kubelet.node import StateFiles
 from numacore.kubelet.pod import Container, Pod
 from numacore.kubelet.restart import Survival
@@ -60,7 +60,7 @@ def outlook(facts: Facts, ages: Ages = NO_AGES) -> Outlook:
         survival = restart.survival(wanted, seen, files_of(told, wanted), running_pods(facts, ages))
     except UnsupportedError as error:
         return Outlook(problem=Reason("would-not-start", {"message": str(error)}), assumed=assumed)
-    except (EndError, QuantityError, CpuSetError, msgspec.ValidationError) as error:
+    except (QuantityError, CpuSetError, msgspec.ValidationError) as error:
         return Outlook(problem=Reason("settings-wrong", {"message": str(error)}), assumed=assumed)
     return Outlook(survival=survival, assumed=assumed, running=_names(facts))
 
@@ -105,42 +105,48 @@ def running_pods(facts: Facts, ages: Ages = NO_AGES) -> list[Pod]:
 def ageless(facts: Facts, ages: Ages) -> int:
     """Number of pods that compete for a place of their own and are of unknown age, when there are several that compete: who of them
     comes first cannot be told."""
-    competing = {
-        each.pod_uid for each in facts.containers if each.kubernetes and each.qos == "Guaranteed"
-    } - {None}
+    competing = {uid for uid, inside in _by_pod(facts).items() if _competes(inside)}
     unknown = competing - ages.keys()
     return len(unknown) if len(competing) > 1 else 0
 
 
-def _by_pod(facts: Facts) -> dict[str, list[Seen]]:
-    found: dict[str, list[Seen]] = {}
+Inside = dict[str, Seen]
+"""The containers of a pod by name."""
+
+
+def _by_pod(facts: Facts) -> dict[str, Inside]:
+    found: dict[str, Inside] = {}
     for each in facts.containers:
         if each.kubernetes and each.pod_uid and each.name:
-            found.setdefault(each.pod_uid, []).append(each)
+            found.setdefault(each.pod_uid, {})[each.name] = each
     return found
 
 
-def _pod(uid: str, inside: list[Seen], told: kubeletstate.Kubelet) -> Pod:
+def _competes(inside: Inside) -> bool:
+    """Whether a pod may have a place of its own: one whose class is known of any container, which is all of theirs."""
+    return any(each.qos == "Guaranteed" for each in inside.values())
+
+
+def _pod(uid: str, inside: Inside, told: kubeletstate.Kubelet) -> Pod:
     """A running pod as far as the managers would read it again: what it holds is what it asks for."""
-    if not any(each.qos == "Guaranteed" for each in inside):
-        return Pod(uid, tuple(Container(each.name or "") for each in inside))
-    return Pod(uid, tuple(_container(uid, each, told) for each in inside))
+    if not _competes(inside):
+        return Pod(uid, tuple(map(Container, inside)))
+    return Pod(uid, tuple(_container(uid, name, each, told) for name, each in inside.items()))
 
 
-def _container(uid: str, seen: Seen, told: kubeletstate.Kubelet) -> Container:
-    name = seen.name or ""
-    amounts = {resource.CPU: _cpus(uid, seen, told), resource.MEMORY: _memory(seen)}
+def _container(uid: str, name: str, seen: Seen, told: kubeletstate.Kubelet) -> Container:
+    amounts = {resource.CPU: _cpus(uid, name, seen, told), resource.MEMORY: _memory(seen)}
     blocks = told.memory_state.entries.get(uid, {}).get(name, ()) if told.memory_state else ()
     sums: dict[str, int] = {}
     for block in blocks:
         sums[block.kind] = sums.get(block.kind, 0) + block.size
     amounts |= {kind: str(size) for kind, size in sums.items()}
-    return Container(name, amounts, dict(amounts))
+    return Container(name, amounts, amounts)
 
 
-def _cpus(uid: str, seen: Seen, told: kubeletstate.Kubelet) -> str:
+def _cpus(uid: str, name: str, seen: Seen, told: kubeletstate.Kubelet) -> str:
     held = told.cpu_state.entries.get(uid, {}) if told.cpu_state else {}
-    if owned := held.get(seen.name or ""):
+    if owned := held.get(name):
         return str(len(owned))
     known = seen.cpu_request
     return f"{round(known * 1000)}m" if known else UNKNOWN_CPU
