@@ -27,6 +27,7 @@ from numacore.quantity import QuantityError
 from numacore.topology import Topology
 from numacore.volcano.topology import Cpu, Numatopology
 from numacore.workload import Container as Seen
+from numacore.workload import DeviceClaim
 
 _VERSION = re.compile(r"v?1\.(\d+)")
 
@@ -71,7 +72,7 @@ def of_facts(
         wanted = settings.of_configuration(asked, minor, seen.memory)
         if problem := _not_in_force(told, wanted):
             return Candidate(name=name, problem=problem)
-        running = node.resume(wanted, seen, state_of(facts))
+        running = node.resume(wanted, seen, _state_of(facts, told))
     except (StartError, PanicError, HangError, UnsupportedError) as error:
         return Candidate(name=name, problem=Reason("would-not-start", {"message": str(error)}))
     except (QuantityError, CpuSetError, msgspec.ValidationError) as error:
@@ -134,35 +135,29 @@ def minor_of(version: str | None) -> tuple[int, tuple[Reason, ...]]:
     return minor, ()
 
 
-def state_of(facts: Facts) -> node.State:
+def _state_of(facts: Facts, told: kubeletstate.Kubelet) -> node.State:
     """What the managers hold, from their state files. Entries of pods that the node no longer runs are there too, and go with
     the next admission, as in the kubelet.
 
     Devices where the kubelet tells all that it has. Where it does not, only those in use are known, and there are none here: every pod
     that asks for one would be refused. Resources that no plugin offers are nothing to the managers; whoever shows a verdict says so.
     """
-    told = facts.kubelet
-    cpu, memory = (told.cpu_state, told.memory_state) if told else (None, None)
+    cpu, memory = told.cpu_state, told.memory_state
     return node.State(
-        cpu=checkpoint.of_cpu_report(cpu) if cpu and cpu.policy == cpu_manager.STATIC else CpuState(),
-        memory=(
-            checkpoint.of_memory_report(memory)
-            if memory and memory.policy == memory_manager.STATIC
-            else MemoryState()
-        ),
-        devices=_devices(facts),
+        cpu=checkpoint.of_cpu_report(cpu) if cpu else CpuState(),
+        memory=checkpoint.of_memory_report(memory) if memory else MemoryState(),
+        devices=_devices(facts, told.allocatable_devices),
         pods=_pods(facts, cpu, memory),
     )
 
 
-def _devices(facts: Facts) -> DeviceState:
+def _devices(facts: Facts, all_devices: tuple[DeviceClaim, ...] | None) -> DeviceState:
     """All devices by resource, and who holds which."""
-    told = facts.kubelet.allocatable_devices if facts.kubelet else None
     state = DeviceState()
-    if told is None:
+    if all_devices is None:
         return state
     report: dict[str, list[Device]] = {}
-    for claim in told:
+    for claim in all_devices:
         report.setdefault(claim.resource, []).extend(Device(each, claim.numa) for each in claim.ids)
     state.register({name: tuple(devices) for name, devices in report.items()})
     for container in facts.containers:

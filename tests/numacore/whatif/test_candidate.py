@@ -8,12 +8,15 @@ import msgspec
 import pytest
 
 from numacore.cpuset import CpuSet
+from numacore.facts import Facts
 from numacore.kubelet import node
 from numacore.kubelet.pod import Container as Asked
 from numacore.kubelet.pod import Pod
 from numacore.kubeletstate import CpuManagerState, Kubelet, MemoryManagerState, MemoryTable, Setting
+from numacore.volcano.topology import Cpu
 from numacore.whatif import candidate
-from numacore.workload import DeviceClaim, MemoryBlock
+from numacore.workload import Container, DeviceClaim, MemoryBlock
+from tests.numacore import machines
 from tests.numacore.whatif import nodes
 from tests.numacore.whatif.nodes import GIB, facts, kubelet
 
@@ -71,7 +74,18 @@ def test_it_makes_the_object_that_the_resource_exporter_would_write() -> None:
     assert (made.cpu_manager, made.topology_manager) == ("static", "restricted")
     assert made.allocatable == CpuSet.parse("0,3-7")
     assert made.reserved == Fraction(3, 2)
-    assert [made.cpus[cpu].numa for cpu in range(8)] == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert made.cpus == {cpu: Cpu(cpu // 4, cpu // 4, cpu) for cpu in range(8)}
+
+
+def test_equal_machines_share_one_table_of_their_cpus() -> None:
+    first, second = (candidate.of_facts(name, facts()).volcano for name in ("n1", "n2"))
+    small = machines.topology({0: "0-3", 1: "4-5"})
+    other = candidate.of_facts("n3", msgspec.structs.replace(facts(), topology=small)).volcano
+    assert first is not None
+    assert second is not None
+    assert other is not None
+    assert first.cpus is second.cpus
+    assert set(other.cpus) == set(range(6))
 
 
 def test_the_room_is_what_pods_have_not_asked_for() -> None:
@@ -120,24 +134,71 @@ def test_an_unread_state_file_is_not_taken_for_an_empty_one() -> None:
     assert problem(kubelet(cpu_state=None)) == ("state-unknown", {"manager": "cpu"})
 
 
-def test_settings_of_a_wrong_type_are_named() -> None:
-    code, values = problem(kubelet(topologyManagerPolicy=Setting(7, "file")))
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("topologyManagerPolicy", 7, "topologyManagerPolicy"),
+        ("systemReserved", {"memory": "much"}, "much"),
+        ("reservedSystemCPUs", "0-", "0-"),
+    ],
+)
+def test_settings_that_nobody_can_read_are_told_with_what_is_wrong(
+    field: str, value: object, words: str
+) -> None:
+    code, values = problem(kubelet(**{field: Setting(value, "file")}))
     assert code == "settings-wrong"
-    assert "topologyManagerPolicy" in str(values["message"])
+    assert words in str(values["message"])
 
 
-def test_settings_that_no_kubelet_starts_with_are_told_in_its_words() -> None:
-    code, values = problem(kubelet(topologyManagerPolicy=Setting("strict", "file")))
-    assert code == "would-not-start"
-    assert "strict" in str(values["message"])
+def seventeen() -> Facts:
+    """A machine with as many NUMA nodes, one CPU each, and a kubelet that takes more."""
+    on = machines.topology({at: str(at) for at in range(17)})
+    told = kubelet(topologyManagerPolicyOptions=Setting({"max-allowable-numa-nodes": "64"}, "file"))
+    return msgspec.structs.replace(facts(told), topology=on, attributes=machines.attributes(on))
 
 
-def test_unknown_memory_of_a_numa_node_is_not_taken_for_none() -> None:
+NO_START: list[tuple[str, Facts, str]] = [
+    ("refuses", facts(kubelet(topologyManagerPolicy=Setting("strict", "file"))), "strict"),
+    ("enumerates without end", seventeen(), "17 NUMA nodes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("known", "words"), [each[1:] for each in NO_START], ids=[each[0] for each in NO_START]
+)
+def test_a_kubelet_that_could_not_start_on_its_settings_is_told_in_its_words(
+    known: Facts, words: str
+) -> None:
+    found = candidate.of_facts("n1", known).problem
+    assert found is not None
+    assert found.code == "would-not-start"
+    assert words in str(found.values["message"])
+
+
+@pytest.mark.parametrize(("memory", "named"), [({0: 16 * GIB}, "1"), ({}, "0, 1")])
+def test_unknown_memory_of_a_numa_node_is_not_taken_for_none(
+    memory: dict[int, int | None], named: str
+) -> None:
     seen = facts()
-    attributes = msgspec.structs.replace(seen.attributes, memory={0: 16 * GIB})
+    attributes = msgspec.structs.replace(seen.attributes, memory=memory)
     found = candidate.of_facts("n1", msgspec.structs.replace(seen, attributes=attributes))
     assert found.problem is not None
-    assert (found.problem.code, found.problem.values) == ("memory-unknown", {"numa": "1"})
+    assert (found.problem.code, found.problem.values) == ("memory-unknown", {"numa": named})
+
+
+def test_without_the_static_policy_no_state_file_is_missed() -> None:
+    told = kubelet(cpuManagerPolicy=Setting("none", "file"), cpu_state=None)
+    found = candidate.of_facts("n1", facts(told))
+    assert found.problem is None
+    assert found.kubelet is not None
+    assert found.kubelet.state.cpu.assignments == {}
+    assert found.volcano is not None
+    assert found.volcano.allocatable == CpuSet.parse("0-7")
+
+
+def test_a_share_of_memory_as_the_eviction_threshold_leaves_its_room_unknown() -> None:
+    told = kubelet(evictionHard=Setting({"memory.available": "5%"}, "file"))
+    assert set(candidate.of_facts("n1", facts(told)).room) == {"cpu"}
 
 
 def test_a_device_that_another_pod_holds_is_no_reason_to_refuse_the_next() -> None:
@@ -179,7 +240,10 @@ def test_devices_are_held_by_pods_and_by_whoever_only_the_socket_knows() -> None
         name=None,
         devices=(DeviceClaim(GPU, ("c",), (1,)), DeviceClaim("other/x", ("z",), ())),
     )
-    found = candidate.of_facts("n1", msgspec.structs.replace(known, containers=(first, second, nobody)))
+    service = Container(id="system.slice/sshd.service", name="sshd.service", kubernetes=False)
+    found = candidate.of_facts(
+        "n1", msgspec.structs.replace(known, containers=(first, second, nobody, service))
+    )
     assert found.kubelet is not None
     devices = found.kubelet.state.devices
     assert devices.pods == {
@@ -189,7 +253,11 @@ def test_devices_are_held_by_pods_and_by_whoever_only_the_socket_knows() -> None
     assert devices.allocated == {GPU: {"a", "b", "c"}}
     assert found.devices_known
     assert found.room[GPU] == candidate.Room(Fraction(3), Fraction(3))
-    assert set(found.kubelet.state.pods) == {"u1", "shop/web-0/app"}
+    assert found.kubelet.state.pods == {
+        "u1": Pod("u1", (Asked("log"), Asked("web"))),
+        "shop/web-0/app": Pod("shop/web-0/app", ()),
+    }
+    assert list(found.kubelet.state.pods) == ["shop/web-0/app", "u1"]
 
 
 def test_the_room_of_memory_and_what_nobody_knows_of_it() -> None:
