@@ -23,7 +23,7 @@ from numacore.kubelet.settings import Settings
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """Findings in the order in which the kubelet meets them; it tells those of the first stage that has any that stop it.
+    """Findings in the order in which the kubelet meets them, up to the first stage that has any that stop it.
 
     `fields`: the configuration in force, with the defaults that the checks know; None = it cannot be put together.
     `settings`: the managers'; None = the kubelet does not start, or does not get to them.
@@ -41,10 +41,9 @@ class Checked(msgspec.Struct, frozen=True):
 
     @property
     def told(self) -> tuple[Finding, ...]:
-        """What the kubelet itself would say before it ends: the findings that stop it, of the first stage with any."""
-        stopping = [finding for finding in self.findings if finding.stops]
-        first = min((STAGES.index(finding.stage) for finding in stopping), default=0)
-        return tuple(finding for finding in stopping if STAGES.index(finding.stage) == first)
+        """What the kubelet itself would say before it ends: the findings that stop it. They are of one stage: no later one is
+        looked at."""
+        return tuple(finding for finding in self.findings if finding.stops)
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -56,7 +55,7 @@ class Running(msgspec.Struct, frozen=True):
 
 
 def check(sources: Sources, machine: Machine | None = None, found: Running | None = None) -> Checked:
-    """Everything at once: later stages are looked at too where earlier ones let the configuration be put together.
+    """Everything up to the stage at which the kubelet ends.
 
     Without a machine only what does not depend on one is checked. `found` asks besides whether the kubelet would survive a
     restart now.

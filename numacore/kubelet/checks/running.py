@@ -116,8 +116,6 @@ def _thresholds(thresholds: Mapping[str, str]) -> Iterator[Broken]:
 
 def _threshold_fault(signal: str, text: str) -> str | None:
     if text.endswith("%"):
-        if text in ("0%", "100%"):
-            return None
         number = text.rstrip("%")
         if not _PERCENT.fullmatch(number):
             return f"strconv.ParseFloat: parsing {quoted(number)}: invalid syntax"

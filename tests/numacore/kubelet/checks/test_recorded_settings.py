@@ -50,13 +50,16 @@ def test_the_recorded_cases_reach_every_stage_of_a_start() -> None:
     assert min(ends.values()) >= 5
 
 
-def test_findings_stand_in_the_order_in_which_the_kubelet_meets_them() -> None:
+def test_findings_stand_in_the_order_in_which_the_kubelet_meets_them_and_end_where_it_does() -> None:
     for line in recorded(37):
         asked = msgspec.convert(
             {key: value for key, value in line["case"].items() if key != "Online"}, QuestionIn
         )
-        stages = [STAGES.index(each.stage) for each in judged(asked, 37).findings]
+        found = judged(asked, 37).findings
+        stages = [STAGES.index(each.stage) for each in found]
         assert stages == sorted(stages), line["case"]["ID"]
+        ends = [at for at, each in zip(stages, found, strict=True) if each.stops]
+        assert set(ends) <= set(stages[-1:]), line["case"]["ID"]
 
 
 def test_a_difference_would_be_seen() -> None:
