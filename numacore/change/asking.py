@@ -218,7 +218,7 @@ class _Asking:
     # Reservations
 
     def _reserve(self) -> None:
-        listed = CpuSet.parse(self.before.get(RESERVED_CPUS) or "")
+        listed = quantities.cpus(self.before.get(RESERVED_CPUS) or "")
         if self.wish.reserved_cpus:
             self._reserve_list(listed, CpuSet.parse(self.wish.reserved_cpus))
         elif self._get(CPU_POLICY) == cpu_manager.STATIC and not listed:

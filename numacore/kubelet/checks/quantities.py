@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from numacore.cpuset import MAX_ID, CpuSet
 from numacore.kubelet.options import quoted
 
 FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -76,6 +77,17 @@ def cpus_fault(text: str) -> str | None:
         if len(bounds) == 2 and int(bounds[0]) > int(bounds[1]):
             return f"invalid range {quoted(part)} ({int(bounds[0])} > {int(bounds[1])})"
     return None
+
+
+def cpus(text: str) -> CpuSet:
+    """The CPUs of a list that `cpus_fault` finds nothing wrong with, "+1" among them. No machine has an id above `cpuset.MAX_ID`, which
+    stands for all of those."""
+    bits = 0
+    for part in text.split(",") if text else ():
+        low, _, high = part.partition("-")
+        first, last = (min(int(each), MAX_ID) for each in (low, high or low))
+        bits |= (1 << last + 1) - (1 << first)
+    return CpuSet.of_bits(bits)
 
 
 def _atoi_fault(text: str) -> str | None:

@@ -43,7 +43,7 @@ _PERCENT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", 
 def refusals(fields: Mapping[str, Any], minor: int, machine: Machine | None) -> Iterator[Broken]:
     """In the order of the kubelet, which stops at the first. Without a machine its CPUs are not asked for."""
     cpus = fields.get("reservedSystemCPUs") or ""
-    reserved = CpuSet.parse(cpus)
+    reserved = quantities.cpus(cpus)
     if machine is not None and reserved:
         yield from _offline(cpus, reserved, CpuSet.of_bits(machine.topology.all))
     for field, flag in (("kubeReserved", "--kube-reserved"), ("systemReserved", "--system-reserved")):
@@ -181,6 +181,7 @@ def settings(fields: Mapping[str, Any], minor: int, machine: Machine | None) -> 
         {"numaNode": each.get("numaNode", 0), "limits": each.get("limits") or {}}
         for each in fields.get("reservedMemory") or ()
     ]
+    asked["reservedSystemCPUs"] = str(quantities.cpus(fields.get("reservedSystemCPUs") or ""))
     asked["featureGates"] = gates.in_force(fields.get("featureGates", {}), minor)
     for name in ("kubeReserved", "systemReserved"):
         asked[name] = dict(

@@ -10,7 +10,7 @@ from typing import Any
 
 from numacore.cpuset import CpuSet
 from numacore.diagnosis import Reason
-from numacore.kubelet.checks import gates
+from numacore.kubelet.checks import gates, quantities
 from numacore.kubelet.checks.assembly import DEFAULT_EVICTION_HARD
 from numacore.kubelet.checks.findings import PROVEN, Finding, Severity, Stage
 from numacore.kubelet.machine import Machine
@@ -97,7 +97,7 @@ def _idle(field: str, policy: str) -> _Trap:
 
 
 def _reserved_cpus(fields: Mapping[str, Any], machine: Machine | None) -> Iterator[_Trap]:
-    reserved = CpuSet.parse(fields.get("reservedSystemCPUs") or "")
+    reserved = quantities.cpus(fields.get("reservedSystemCPUs") or "")
     if not reserved:
         return
     amounts = [name for name in ("kubeReserved", "systemReserved") if "cpu" in (fields.get(name) or _EMPTY)]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from numacore.kubelet import node
-from numacore.kubelet.checks import gates
+from numacore.kubelet.checks import gates, quantities
 from numacore.kubelet.checks.assembly import File, Sources
 from numacore.kubelet.checks.check import Running, check
 from numacore.kubelet.checks.documents import read
@@ -224,7 +224,7 @@ def test_pods_that_a_restart_loses_are_named_besides_what_else_is_found() -> Non
         assert lost.reason.values == {"uid": "wide", "reason": "TopologyAffinityError"}
         assert lost.words == "Resources cannot be allocated with Topology locality"
         assert (lost.remedy.code, lost.proven) == ("drain-first", proven)
-        assert the(found, "wrong-case")
+        assert the(found, "wrong-case").severity == "silent"
         assert found.starts
 
 
@@ -408,6 +408,60 @@ def test_all_gates_of_a_stage_reach_the_managers() -> None:
     beta = STATIC + 'cpuManagerPolicyOptions: {full-pcpus-only: "true"}\n'
     assert checked(beta, minor=32).starts
     assert not checked(beta + "featureGates: {AllBeta: false}\n", minor=32).starts
+
+
+@pytest.mark.parametrize(("text", "cpus"), [("+1", "1"), ("01,1-+3", "1-3"), ("0-0", "0")])
+def test_a_list_of_cpus_is_read_as_the_kubelet_reads_it(text: str, cpus: str) -> None:
+    """`cpuset.Parse` takes whatever strconv.Atoi does."""
+    found = checked(f'cpuManagerPolicy: static\nreservedSystemCPUs: "{text}"\n')
+    assert found.settings is not None
+    assert found.settings.reserved_system_cpus == cpus
+
+
+@pytest.mark.parametrize("text", ["99999999999", "0-99999999999", "1,9223372036854775807"])
+def test_cpus_that_no_machine_has_are_told_not_to_be_online(text: str) -> None:
+    finding = the(checked(f'reservedSystemCPUs: "{text}"\n'), "cpus-not-online")
+    assert finding.words == f"reserved-cpus: {text} is not a subset of online-cpus: 0-15"
+
+
+WORDS = [
+    ('reservedSystemCPUs: "5-3"\n', 'invalid range "5-3" (5 > 3)'),
+    ('reservedSystemCPUs: "1-2-3"\n', 'strconv.Atoi: parsing "2-3": invalid syntax'),
+    ('reservedSystemCPUs: "0,"\n', 'strconv.Atoi: parsing "": invalid syntax'),
+    (f'reservedSystemCPUs: "{1 << 63}"\n', 'strconv.Atoi: parsing "9223372036854775808": value out of range'),
+    ('reservedSystemCPUs: "\N{ARABIC-INDIC DIGIT THREE}"\n', 'strconv.Atoi: parsing "\N{ARABIC-INDIC DIGIT THREE}": invalid syntax'),
+    ('kubeReserved: {memory: ""}\n', "quantities must match the regular expression"),
+    ('kubeReserved: {memory: "1e"}\n', "unable to parse quantity's suffix"),
+    ('kubeReserved: {memory: ".Mi"}\n', "unable to parse numeric part of quantity"),
+    ('kubeReserved: {memory: "Mi"}\n', "unable to parse numeric part of quantity"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words"), WORDS)
+def test_what_cannot_be_read_is_told_in_gos_words(text: str, words: str) -> None:
+    (finding,) = checked(text).told
+    assert words in finding.words
+
+
+DURATIONS = {
+    "": 'invalid duration ""', "+": 'invalid duration "+"', "x": 'invalid duration "x"', "1": 'missing unit in duration "1"',
+    "-1.5": 'missing unit in duration "-1.5"', "1d": 'unknown unit "d" in duration "1d"', "1s1": 'missing unit in duration "1s1"',
+    "+1m1w": 'unknown unit "w" in duration "+1m1w"', "1ns1us1µs1μs1ms1s1m1h1y": 'unknown unit "y" in duration "1ns1us1µs1μs1ms1s1m1h1y"',
+    ".s": 'invalid duration ".s"', "0": None, "+0": None, "-0": None, ".5s": None, "1.s": None, "-1h1m": None,
+}  # fmt: skip
+SECONDS = {
+    "3s": 3, "1.5m": 90, "1h1m1s": 3661, "500ms": 0.5, "2us": 2e-6, "2µs": 2e-6, "2μs": 2e-6, "7ns": 7e-9, "-3s": -3, "+.5s": 0.5, "2.s": 2, "0": 0,
+}  # fmt: skip
+
+
+def test_durations_are_refused_in_gos_words() -> None:
+    for text, words in DURATIONS.items():
+        assert quantities.duration_fault(text) == (words and f"time: {words}"), text
+
+
+def test_durations_are_counted_in_seconds() -> None:
+    for text, value in SECONDS.items():
+        assert quantities.seconds(text) == pytest.approx(value), text
 
 
 # Feature gates by version
