@@ -15,7 +15,7 @@ import msgspec
 from numacore.change import spreading
 from numacore.change.editing import REMOVE, same
 from numacore.change.spreading import SpreadError
-from numacore.change.wish import CPU_OPTIONS, Wish, check
+from numacore.change.wish import CPU_OPTIONS, Wish, check, milli
 from numacore.cpuset import CpuSet
 from numacore.diagnosis import Reason
 from numacore.kubelet import cpu_manager, memory_manager, options, resource, topology_manager
@@ -220,7 +220,7 @@ class _Asking:
     def _reserve(self) -> None:
         listed = quantities.cpus(self.before.get(RESERVED_CPUS) or "")
         if self.wish.reserved_cpus:
-            self._reserve_list(listed, CpuSet.parse(self.wish.reserved_cpus))
+            self._reserve_list(listed, quantities.cpus(self.wish.reserved_cpus))
         elif self._get(CPU_POLICY) == cpu_manager.STATIC and not listed:
             self._reserve_amounts()
 
@@ -245,7 +245,7 @@ class _Asking:
             KUBE_RESERVED: self.wish.kube_reserved_cpu,
         }
         have = {field: self._milli(field) for field in wanted}
-        need = {field: resource.parse(text).milli for field, text in wanted.items()}
+        need = {field: milli(text) for field, text in wanted.items()}
         if sum(have.values()) >= sum(need.values()) > 0:
             return
         if not sum(need.values()) and not sum(have.values()):
@@ -259,8 +259,7 @@ class _Asking:
                 self.notes.append(Reason("ask-reserved-more", values))
 
     def _milli(self, field: str) -> int:
-        text = str((self.before.get(field) or {}).get(resource.CPU, "0"))
-        return 0 if quantities.quantity_fault(text) else resource.parse(text).milli
+        return milli((self.before.get(field) or {}).get(resource.CPU, "0"))
 
     # Memory manager
 

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from numacore.change import spreading
-from numacore.change.wish import CPU_OPTIONS, Wish
-from numacore.cpuset import CpuSet, CpuSetError
+from numacore.change.wish import CPU_OPTIONS, Wish, milli
+from numacore.cpuset import CpuSet
 from numacore.kubelet import cpu_manager, memory_manager, options, resource, topology_manager
 from numacore.kubelet.checks import quantities
 
@@ -92,8 +92,8 @@ def _reserved_cpus(wish: Wish, settings: Mapping[str, Any]) -> Iterator[Differen
 
 def _amounts(wish: Wish, settings: Mapping[str, Any]) -> Iterator[Difference]:
     wanted = {SYSTEM: wish.system_reserved_cpu, KUBE: wish.kube_reserved_cpu}
-    have = {field: _milli(_map(settings, field).get(resource.CPU, "0")) for field in wanted}
-    need = {field: _milli(text) for field, text in wanted.items()}
+    have = {field: milli(_map(settings, field).get(resource.CPU, "0")) for field in wanted}
+    need = {field: milli(text) for field, text in wanted.items()}
     if sum(have.values()) >= sum(need.values()):
         return
     for field, text in wanted.items():
@@ -154,11 +154,4 @@ def _map(settings: Mapping[str, Any], field: str) -> Mapping[str, Any]:
 
 def _cpus(text: str) -> CpuSet | None:
     """None = nothing is listed, or what no kubelet would take."""
-    try:
-        return CpuSet.parse(text) if text else None
-    except CpuSetError:
-        return None
-
-
-def _milli(text: Any) -> int:
-    return 0 if quantities.quantity_fault(str(text)) else resource.parse(str(text)).milli
+    return quantities.cpus(text) if text and not quantities.cpus_fault(text) else None

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from numacore.diagnosis import Reason
 from numacore.kubelet import cpu_manager, memory_manager, options, resource, topology_manager
 from numacore.kubelet.checks import quantities
+from numacore.quantity import QuantityError
 
 TopologyPolicy = Literal["none", "best-effort", "restricted", "single-numa-node"]
 Scope = Literal["container", "pod"]
@@ -123,8 +124,16 @@ def _amounts(wish: Wish) -> _Found:
         yield "reserved_cpus", Reason("wish-cpus", {"value": wish.reserved_cpus, "words": fault})
     for field in ("system_reserved_cpu", "kube_reserved_cpu"):
         text = getattr(wish, field)
-        if quantities.quantity_fault(text) or resource.parse(text).amount < 0:
+        if milli(text, otherwise=-1) < 0:
             yield field, Reason("wish-amount", {"value": text})
+
+
+def milli(text: Any, otherwise: int = 0) -> int:
+    """Thousandths of what a file or a person says; `otherwise` for what is no quantity, or a number beyond all bounds."""
+    try:
+        return resource.parse(str(text)).milli
+    except QuantityError:
+        return otherwise
 
 
 def _memory(wish: Wish) -> _Found:

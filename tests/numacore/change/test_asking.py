@@ -204,6 +204,105 @@ def test_what_cannot_be_is_refused_with_its_reason(
     assert found.keys == {}
 
 
+ALIGNED = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0", "featureGates": {"CPUManagerPolicyAlphaOptions": True},
+           "cpuManagerPolicyOptions": {"align-by-socket": "true"}}  # fmt: skip
+SAID: list[tuple[Wish, dict[str, Any], int, str, dict[str, Any]]] = [
+    (GOOD, {}, 25, "ask-option-version", {"option": "prefer-closest-numa-nodes", "version": "1.25", "since": "1.26"}),
+    (Wish(cpu_policy="static", cpu_options={"full-pcpus-only": True}), {}, 21, "ask-option-version",
+     {"option": "full-pcpus-only", "version": "1.21", "since": "1.22"}),
+    (Wish(cpu_policy="static", cpu_options={"prefer-align-cpus-by-uncorecache": True}), {}, 31, "ask-option-version",
+     {"option": "prefer-align-cpus-by-uncorecache", "version": "1.31", "since": "1.32"}),
+    (GOOD, {}, 26, "ask-option-gate",
+     {"option": "prefer-closest-numa-nodes", "version": "1.26", "stage": "alpha",
+      "gates": "TopologyManagerPolicyOptions, TopologyManagerPolicyAlphaOptions"}),
+    (Wish(cpu_policy="static", cpu_options={"align-by-socket": True}), {}, 37, "ask-option-gate",
+     {"option": "align-by-socket", "version": "1.37", "stage": "alpha", "gates": "CPUManagerPolicyAlphaOptions"}),
+    (Wish(memory_policy="Static"), {}, 21, "ask-gate-off", {"gate": "MemoryManager", "version": "1.21"}),
+    (Wish(cpu_policy="static", reserved_cpus="14-17"), {}, 37, "ask-cpus-offline", {"cpus": "16-17", "online": "0-15"}),
+    (Wish(cpu_policy="static", reserved_cpus="99999999999"), {}, 37, "ask-cpus-offline", {"cpus": "65535", "online": "0-15"}),
+    (Wish(cpu_policy="static", reserved_cpus="1"), {"systemReserved": {"cpu": "1500m"}, "kubeReserved": {"cpu": "600m"}}, 37, "ask-cpus-fewer",
+     {"cpus": "1", "number": 1, "least": 3}),
+    (Wish(cpu_options={"full-pcpus-only": True, "align-by-socket": True}), {}, 37, "wish-options-without-static",
+     {"options": "align-by-socket, full-pcpus-only"}),
+    (Wish(cpu_policy="static", cpu_options={"distribute-cpus-across-numa": True}),
+     {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0", "cpuManagerPolicyOptions": {"prefer-align-cpus-by-uncorecache": "T"}}, 37,
+     "wish-options-exclude", {"first": "prefer-align-cpus-by-uncorecache", "second": "distribute-cpus-across-numa"}),
+    (Wish(topology_policy="single-numa-node"), ALIGNED, 37, "wish-socket-single-numa", {}),
+    (Wish(memory_policy="Static"), {"kubeReserved": {"memory": "500m"}}, 37, "ask-memory-fraction", {"amount": "104857600500m"}),
+    (Wish(memory_policy="Static", reserved_memory={5: 100}), {}, 37, "ask-memory-no-node", {"numa": 5, "nodes": "0, 1"}),
+    (Wish(memory_policy="Static"), {"systemReserved": {"memory": "20Gi"}}, 37, "ask-memory-too-small",
+     {"need": (20 << 30) + (100 << 20), "room": 2 * ((8 << 30) - (128 << 20))}),
+    (Wish(memory_policy="Static", reserved_memory={0: 9316}), {"systemReserved": {"memory": "9Gi"}}, 37, "ask-memory-node-too-small",
+     {"numa": 0, "size": 9316 << 20, "room": (8 << 30) - (128 << 20)}),
+    (Wish(scope="pod"), {"cpuManagerPolicy": "Static"}, 37, "ask-would-not-start",
+     {"field": "cpuManagerPolicy", "words": 'unknown policy: "Static"', "cause": "value-case"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wish", "before", "minor", "code", "values"), SAID)
+def test_a_refusal_says_what_is_wrong_and_what_would_do(
+    wish: Wish, before: dict[str, Any], minor: int, code: str, values: dict[str, Any]
+) -> None:
+    (reason,) = asked(wish, before, minor=minor).refusals
+    assert (reason.code, reason.values) == (code, values)
+
+
+def test_a_machine_with_more_numa_nodes_than_the_kubelet_takes_is_told_with_both_numbers() -> None:
+    (reason,) = asked(Wish(topology_policy="restricted"), on=machine(9, cores=1)).refusals
+    assert (reason.code, reason.values) == ("ask-too-many-nodes", {"most": "8", "nodes": 9})
+
+
+LISTED = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0-1"}
+NOTES: list[tuple[Wish, dict[str, Any], list[tuple[str, dict[str, Any]]]]] = [
+    (Wish(topology_policy="restricted"), {"systemReserved": {"cpu": "1"}}, [("ask-static-implied", {"policy": "restricted"})]),
+    (Wish(topology_policy="restricted"), LISTED, []),
+    (Wish(cpu_policy="static"), {"systemReserved": {"cpu": "300m"}},
+     [("ask-reserved-more", {"field": "systemReserved", "before": "300m", "after": "500m"}),
+      ("ask-reserved-more", {"field": "kubeReserved", "before": "0", "after": "500m"})]),
+    (Wish(cpu_policy="static"), {"systemReserved": {"cpu": "500m"}, "kubeReserved": {"cpu": "250m"}},
+     [("ask-reserved-more", {"field": "kubeReserved", "before": "250m", "after": "500m"})]),
+    (Wish(cpu_policy="static"), {"systemReserved": {"cpu": "400m"}, "kubeReserved": {"cpu": "600m"}}, []),
+    (Wish(reserved_cpus="1-2"), LISTED, [("ask-cpus-kept", {"cpus": "0"})]),
+    (Wish(reserved_cpus="+0,1-+3"), LISTED, []),
+    (Wish(cpu_policy="none"), LISTED | {"cpuManagerPolicyOptions": {"strict-cpu-reservation": "true", "full-pcpus-only": "true"}},
+     [("ask-options-go", {"options": "full-pcpus-only, strict-cpu-reservation"})]),
+    (Wish(cpu_policy="none"), {}, []),
+    (Wish(memory_policy="Static"), {}, [("ask-memory-spread", {"bytes": 100 << 20, "nodes": "0, 1"})]),
+    (Wish(memory_policy="Static", reserved_memory="even"),
+     {"reservedMemory": [{"numaNode": 0, "limits": {"memory": "50Mi"}}, {"numaNode": 1, "limits": {"memory": "50Mi"}}]}, []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wish", "before", "notes"), NOTES)
+def test_what_else_comes_with_a_change_is_told(
+    wish: Wish, before: dict[str, Any], notes: list[tuple[str, dict[str, Any]]]
+) -> None:
+    found = asked(wish, before)
+    assert found.refusals == ()
+    assert [(each.code, each.values) for each in found.notes] == notes
+
+
+def test_a_list_takes_the_place_of_amounts_whatever_they_are() -> None:
+    """CPUs that are reserved by list already were never held against amounts; an amount that nobody can read is none."""
+    before = LISTED | {"systemReserved": {"cpu": "9"}}
+    assert asked(Wish(reserved_cpus="2"), before).keys == {"reservedSystemCPUs": "0-2"}
+    assert asked(Wish(cpu_policy="static", reserved_cpus="+2"), {"reservedSystemCPUs": "+0"}).keys == {
+        "cpuManagerPolicy": "static",
+        "reservedSystemCPUs": "0,2",
+    }
+
+
+@pytest.mark.parametrize("spelling", ["1", "t", "T", "TRUE", "true", "True"])
+def test_an_option_that_is_on_stays_as_it_is_written(spelling: str) -> None:
+    before = LISTED | {"cpuManagerPolicyOptions": {"full-pcpus-only": spelling}}
+    assert asked(Wish(cpu_options={"full-pcpus-only": True}), before).keys == {}
+
+
+def test_options_that_do_not_exclude_each_other_stand_together() -> None:
+    found = asked(Wish(topology_policy="restricted"), ALIGNED)
+    assert (found.refusals, found.keys) == ((), {"topologyManagerPolicy": "restricted"})
+
+
 def test_gates_that_are_on_open_an_old_kubelet_to_the_distance() -> None:
     gates = {"TopologyManagerPolicyOptions": True, "TopologyManagerPolicyAlphaOptions": True}
     found = asked(Wish(topology_policy="restricted", prefer_closest=True), {"featureGates": gates}, minor=27)

@@ -38,6 +38,18 @@ def told(wish: Wish, numa_nodes: int | None = 2, **settings: Any) -> list[tuple[
             [(f"{TOPOLOGY}.max-allowable-numa-nodes", "12", "16")],
         ),
         (Wish(max_allowable_numa_nodes=16), {TOPOLOGY: {"max-allowable-numa-nodes": "16"}}, []),
+        (Wish(max_allowable_numa_nodes=16), {}, [(f"{TOPOLOGY}.max-allowable-numa-nodes", "", "16")]),
+        (
+            Wish(cpu_policy="none"),
+            {CPU: {"strict-cpu-reservation": "true", "full-pcpus-only": "true"}},
+            [(f"{CPU}.full-pcpus-only", "true", ""), (f"{CPU}.strict-cpu-reservation", "true", "")],
+        ),
+        (
+            Wish(cpu_options={"full-pcpus-only": True}),
+            {"cpuManagerPolicy": "static", **HALF},
+            [(f"{CPU}.full-pcpus-only", "", "true")],
+        ),
+        (Wish(cpu_options={"full-pcpus-only": True}), {}, []),
         (
             Wish(cpu_policy="static", cpu_options={"full-pcpus-only": True, "strict-cpu-reservation": False}),
             {**HALF, CPU: {"strict-cpu-reservation": "true"}},
@@ -73,6 +85,13 @@ def test_options_are_compared_one_by_one(
             [("reservedSystemCPUs", "rubbish", "0")],
         ),
         (Wish(topology_policy=SINGLE), {"reservedSystemCPUs": "0"}, []),
+        (Wish(reserved_cpus="1,2"), {"reservedSystemCPUs": "+1-3"}, []),
+        (Wish(reserved_cpus="0"), {"reservedSystemCPUs": "0, 1"}, [("reservedSystemCPUs", "0, 1", "0")]),
+        (
+            Wish(topology_policy=SINGLE),
+            {"systemReserved": {"cpu": "1e100"}, "kubeReserved": {"cpu": "500m"}},
+            [("systemReserved.cpu", "1e100", "500m")],
+        ),
         (
             Wish(topology_policy=SINGLE),
             {},
@@ -121,6 +140,45 @@ def test_reserved_memory_is_compared_by_where_it_lies(how: Any, stands: Any, rig
     found = differences(wish, {"memoryManagerPolicy": "Static", "reservedMemory": stands}, 2)
     assert (found == ()) == right
     assert all(each.field == "reservedMemory" for each in found)
+
+
+@pytest.mark.parametrize(
+    ("how", "stands", "is_now", "wanted"),
+    [
+        (None, [], "", "even"),
+        ("first", reserved(n1="500Mi", n0="614401Ki"), "0: 614401Ki, 1: 500Mi", "first"),
+        ("even", [], "", "even"),
+        ({1: 500, 0: 600}, reserved(n0="1100Mi"), "0: 1100Mi", "0: 600Mi, 1: 500Mi"),
+        ({0: 600, 1: 500}, reserved(n1="500Mi"), "1: 500Mi", "0: 600Mi, 1: 500Mi"),
+        ({0: 600, 1: 500}, reserved(n0="601Mi", n1="500Mi"), "0: 601Mi, 1: 500Mi", "0: 600Mi, 1: 500Mi"),
+        (
+            {0: 600, 1: 500, 2: 1},
+            reserved(n0="600Mi", n1="500Mi", n2="2Mi"),
+            "0: 600Mi, 1: 500Mi, 2: 2Mi",
+            "0: 600Mi, 1: 500Mi, 2: 1Mi",
+        ),
+        ({0: 600}, reserved(n0="600Mi", n1="500Mi"), "0: 600Mi, 1: 500Mi", "0: 600Mi"),
+        ("first", [{"limits": {"memory": "1Gi", "hugepages-2Mi": "2Mi"}}], "", "first"),
+        ({0: 600}, [5], "", "0: 600Mi"),
+    ],
+)
+def test_where_reserved_memory_lies_and_should_lie_is_told(
+    how: Any, stands: Any, is_now: str, wanted: str
+) -> None:
+    wish = Wish(memory_policy="Static", reserved_memory=how)
+    assert told(wish, reservedMemory=stands) == [("reservedMemory", is_now, wanted)]
+
+
+def test_reserved_memory_counts_where_the_policy_of_the_node_or_of_the_wish_is_static() -> None:
+    missing = [("reservedMemory", "", "first")]
+    assert told(Wish(reserved_memory="first"), memoryManagerPolicy="Static") == missing
+    assert told(Wish(reserved_memory="first", memory_policy="Static")) == missing
+    assert told(Wish(memory_policy="None"), memoryManagerPolicy="Static") == []
+    assert told(Wish(), 1, memoryManagerPolicy=None) == []
+    assert (
+        told(Wish(memory_policy="Static", reserved_memory="even"), None, reservedMemory=reserved(n0="1Gi"))
+        == []
+    )
 
 
 def test_on_one_numa_node_even_is_all_on_it() -> None:

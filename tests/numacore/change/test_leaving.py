@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
+import msgspec
 import pytest
 
 from numacore.change.leaving import leaving
 from numacore.kubelet import node, options
+from numacore.kubelet.machine import Core, Machine
 from numacore.kubelet.node import StateFiles
 from numacore.kubelet.restart import survival
 from numacore.kubelet.settings import MemoryReservation, Settings
@@ -50,7 +52,38 @@ def after(changes: dict[str, Any]) -> Settings:
 def test_what_goes_and_why(changes: dict[str, Any], gone: dict[str, str]) -> None:
     found = leaving(BEFORE, after(changes), machine(), left())
     assert {each.file: each.reason.code for each in found} == gone
-    assert all(each.reason.values for each in found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "values"),
+    [
+        ({"cpu_manager_policy": "none"}, {"before": "static", "after": "none"}),
+        ({"memory_manager_policy": "None"}, {"before": "Static", "after": "None"}),
+        ({"reserved_system_cpus": "2"}, {"words": 'not all reserved cpus: "2" are present in defaultCpuSet: "0,6-15"'}),
+        (
+            {"reserved_memory": (MemoryReservation(1, {"memory": "1Gi"}),)},
+            {"words": "[memorymanager] the expected machine state is different from the real one"},
+        ),
+    ],
+)  # fmt: skip
+def test_the_reason_names_both_policies_or_the_kubelets_words(
+    changes: dict[str, Any], values: dict[str, str]
+) -> None:
+    (found,) = leaving(BEFORE, after(changes), machine(), left())
+    assert found.reason.values == values
+
+
+def test_files_that_a_machine_of_now_refuses_go_for_their_own_sake() -> None:
+    """Nothing of reservations or options changes: a CPU more and a page more than the files know."""
+    first, second = machine().nodes
+    bigger = msgspec.structs.replace(
+        first, cores=(*first.cores, Core(8, 0, (16, 17))), memory=first.memory + 4096
+    )
+    found = leaving(BEFORE, after({"topology_manager_scope": "pod"}), Machine((bigger, second)), left())
+    assert [(each.file, each.reason.code) for each in found] == [
+        ("cpu_manager_state", "leave-cpu-state"),
+        ("memory_manager_state", "leave-memory-state"),
+    ]
 
 
 @pytest.mark.parametrize(("changes", "gone"), CHANGES)

@@ -52,32 +52,69 @@ def test_a_file_of_somebody_else_under_our_name_is_not_written_over() -> None:
     (main, *_) = WITH_FOLDER.files or ()
     theirs = KubeletFile(path=path, kind="drop-in", text="kind: KubeletConfiguration\n")
     found = asked(msgspec.structs.replace(WITH_FOLDER, files=(main, theirs)))
-    assert [each.code for each in found.refusals] == ["route-foreign-drop-in"]
+    assert [(each.code, each.values) for each in found.refusals] == [
+        ("route-foreign-drop-in", {"file": path})
+    ]
     ours = msgspec.structs.replace(theirs, text=editing.drop_in({"cpuManagerPolicy": "static"}))
     assert asked(msgspec.structs.replace(WITH_FOLDER, files=(main, ours))).path == path
 
 
 @pytest.mark.parametrize(
-    ("told", "code"),
+    ("told", "code", "values"),
     [
-        (None, "route-no-kubelet"),
-        (Kubelet(), "route-no-kubelet"),
-        (Kubelet(present=False), "route-no-kubelet"),
-        (Kubelet(present=True), "route-not-told"),
-        (msgspec.structs.replace(PLAIN, files=()), "route-no-file"),
-        (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="unreadable"),)), "route-unreadable"),
-        (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="too-large"),)), "route-too-large"),
-        (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="not-text"),)), "route-not-text"),
-        (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="secret"),)), "route-secret"),
-        (with_setting(PLAIN, Setting("static", "flag", "--cpu-manager-policy")), "route-flag"),
-        (with_setting(WITH_FOLDER, Setting("static", "flag", "--cpu-manager-policy")), "route-flag"),
-        (with_setting(WITH_FOLDER, Setting("static", "drop-in", f"{FOLDER}/99-site.conf")), "route-later-drop-in"),
+        (None, "route-no-kubelet", {}),
+        (Kubelet(), "route-no-kubelet", {}),
+        (Kubelet(present=False), "route-no-kubelet", {}),
+        (Kubelet(present=True), "route-not-told", {}),
+        (msgspec.structs.replace(PLAIN, files=()), "route-no-file", {}),
+        (msgspec.structs.replace(PLAIN, files=(FILE, KubeletFile(path="/b", kind="drop-in"))), "route-unreadable", {"file": "/b"}),
+        (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="unreadable"),)), "route-unreadable", {"file": "/a"}),
+        (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="too-large"),)), "route-too-large", {"file": "/a"}),
+        (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="not-text"),)), "route-not-text", {"file": "/a"}),
+        (msgspec.structs.replace(PLAIN, files=(KubeletFile(path="/a", kind="file", withheld="secret"),)), "route-secret", {"file": "/a"}),
+        (with_setting(PLAIN, Setting("static", "flag", "--cpu-manager-policy")), "route-flag", {"field": "cpuManagerPolicy", "flag": "--cpu-manager-policy"}),
+        (with_setting(WITH_FOLDER, Setting("static", "flag", "--cpu-manager-policy")), "route-flag", {"field": "cpuManagerPolicy", "flag": "--cpu-manager-policy"}),
+        (with_setting(WITH_FOLDER, Setting("static", "drop-in", f"{FOLDER}/99-site.conf")), "route-later-drop-in",
+         {"field": "cpuManagerPolicy", "file": f"{FOLDER}/99-site.conf"}),
     ],
 )  # fmt: skip
-def test_where_a_change_would_be_lost_or_blind_it_is_refused(told: Kubelet | None, code: str) -> None:
+def test_where_a_change_would_be_lost_or_blind_it_is_refused(
+    told: Kubelet | None, code: str, values: dict[str, str]
+) -> None:
     found = asked(told)
-    assert [reason.code for reason in found.refusals] == [code]
+    assert [(reason.code, reason.values) for reason in found.refusals] == [(code, values)]
     assert found.path == ""
+
+
+def test_every_field_that_is_overruled_is_told_by_name() -> None:
+    by_flag = {name: Setting("x", "flag", f"--{name}") for name in ("d", "b", "c")}
+    told = msgspec.structs.replace(PLAIN, settings=by_flag)
+    found = route(told, ("d", "not-set", "c", "b"), NodeInfo())
+    assert [reason.values["field"] for reason in found.refusals] == ["b", "c", "d"]
+
+
+def test_the_kubelets_file_with_a_secret_in_it_is_in_nobodys_way_where_a_folder_takes_the_change() -> None:
+    """Nobody edits it, and a secret is none of the fields that may change. One in the file that is edited would be written over."""
+    secret = msgspec.structs.replace(FILE, text=None, withheld="secret")
+    hidden = msgspec.structs.replace(drop_in("90-numa.conf"), text=None, withheld="unreadable")
+    assert asked(msgspec.structs.replace(WITH_FOLDER, files=(secret, drop_in("10-base.conf")))).refusals == ()
+    assert asked(msgspec.structs.replace(PLAIN, files=(secret,))).refusals
+    found = asked(msgspec.structs.replace(WITH_FOLDER, files=(secret, hidden)))
+    assert [(each.code, each.values) for each in found.refusals] == [
+        ("route-unreadable", {"file": hidden.path})
+    ]
+
+
+def test_a_folder_may_end_in_a_slash_and_the_kubelets_file_need_not_come_first() -> None:
+    told = msgspec.structs.replace(WITH_FOLDER, drop_in_dir=f"{FOLDER}/")
+    assert asked(told).path == f"{FOLDER}/90-numa.conf"
+    turned = msgspec.structs.replace(PLAIN, files=(drop_in("10-base.conf"), FILE))
+    assert asked(turned).path == FILE.path
+
+
+def test_who_configures_a_node_is_known_by_the_path_that_its_kubelet_was_started_with() -> None:
+    told = Kubelet(present=True, config_path="/var/lib/k0s/kubelet-config.yaml")
+    assert [each.code for each in asked(told).refusals] == ["managed-k0s"]
 
 
 def test_a_flag_for_another_field_is_in_nobodys_way() -> None:
