@@ -127,7 +127,6 @@ class _Assembler:
         reason: Reason,
         remedy: Reason,
         where: str = "",
-        alternatives: Sequence[str] = (),
     ) -> None:
         self.findings.append(
             Finding(
@@ -136,7 +135,6 @@ class _Assembler:
                 field=field,
                 where=where,
                 words=words,
-                alternatives=tuple(alternatives),
                 reason=reason,
                 remedy=remedy,
                 proven=self.minor in PROVEN,
