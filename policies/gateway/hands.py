@@ -22,9 +22,6 @@ WANTED = (
 )
 """In the whole cluster (charts, files/rbac/rollouts.yaml)."""
 WANTED_THERE = (
-    Right("get", "", "configmaps"),
-    Right("create", "", "configmaps"),
-    Right("delete", "", "configmaps"),
     Right("get", "batch", "jobs"),
     Right("create", "batch", "jobs"),
     Right("delete", "batch", "jobs"),

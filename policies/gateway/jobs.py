@@ -1,4 +1,8 @@
-"""Appliers are sent to nodes: a ConfigMap with the signed order and a Job that carries it out, and their answer is fetched."""
+"""Appliers are sent to nodes: a Job that carries its signed order in itself. Their answer is fetched.
+
+The order is an annotation of the Job's pod, which the pod reads as a file: one object is made or not made, nothing can be left beside it, and
+nobody needs a right to write ConfigMaps where those lie that say which keys nodes believe.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,8 @@ import msgspec
 from monitoring.kube.errors import ApiError
 from policies.gateway.reaching import Line, decoded
 
-ORDER = "order.json"
-"""Key of the ConfigMap, as the Job's arguments name it."""
-APP = "numaweb-applier"
+ORDER = "numaweb.io/order"
+"""Annotation of the Job's pods: the signed order. A Job's template cannot be altered."""
 Put = Literal["made", "there", "other"]
 """there: it was so already. other: something else has that name."""
 
@@ -29,7 +32,6 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Meta(msgspec.Struct):
-    name: str
     annotations: dict[str, str] = {}
 
 
@@ -44,13 +46,21 @@ class _JobStatus(msgspec.Struct):
     conditions: list[_Condition] = []
 
 
+class _Template(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
+class _JobSpec(msgspec.Struct):
+    template: _Template
+
+
 class _Job(msgspec.Struct):
-    metadata: _Meta
+    spec: _JobSpec
     status: _JobStatus = msgspec.field(default_factory=_JobStatus)
 
-
-class _Map(msgspec.Struct):
-    data: dict[str, str] = {}
+    @property
+    def order(self) -> str:
+        return self.spec.template.metadata.annotations.get(ORDER, "")
 
 
 class _Ended(msgspec.Struct, rename="camel"):
@@ -91,44 +101,17 @@ class Jobs:
     def __init__(self, line: Line) -> None:
         self._line = line
 
-    def put_order(self, namespace: str, name: str, order: bytes) -> Put:
-        """The ConfigMap of an order, which is never altered."""
-        text = order.decode("utf-8")
-        body = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": name, "labels": {"app": APP}},
-            "immutable": True,
-            "data": {ORDER: text},
-        }
-        path = _path(namespace, "configmaps")
-        if self._made(path, body):
-            return "made"
+    def put(self, namespace: str, manifest: Mapping[str, Any]) -> Put:
+        """The Job of an order; one of the same name with the same order counts as it."""
         try:
-            there = decoded(self._line.ask("GET", f"{path}/{quote(name, safe='')}"), _Map)
+            self._line.ask("POST", _path(namespace, "jobs"), manifest)
         except ApiError as error:
-            if error.status == 404:  # it went between the two questions
-                return "other"
-            raise
-        return "there" if there.data == {ORDER: text} else "other"
-
-    def put_job(self, namespace: str, manifest: Mapping[str, Any]) -> Put:
-        """The Job of an order; one of the same name with the same order in its annotations counts as it."""
-        path, meta = _path(namespace, "jobs"), manifest["metadata"]
-        if self._made(path, manifest):
-            return "made"
-        there = self._job(namespace, meta["name"])
-        same = there is not None and there.metadata.annotations == meta.get("annotations", {})
-        return "there" if same else "other"
-
-    def _made(self, path: str, body: Mapping[str, Any]) -> bool:
-        try:
-            self._line.ask("POST", path, body)
-        except ApiError as error:
-            if error.status == 409:
-                return False
-            raise
-        return True
+            if error.status != 409:
+                raise
+            there = self._job(namespace, manifest["metadata"]["name"])
+            same = there is not None and there.order == order_of(manifest)
+            return "there" if same else "other"
+        return "made"
 
     def _job(self, namespace: str, name: str) -> _Job | None:
         try:
@@ -154,15 +137,18 @@ class Jobs:
         )
 
     def remove(self, namespace: str, name: str) -> None:
-        """Job, its pods and ConfigMap; what is not there is no error."""
-        for path in (_path(namespace, "jobs"), _path(namespace, "configmaps")):
-            try:
-                self._line.ask(
-                    "DELETE", f"{path}/{quote(name, safe='')}", query={"propagationPolicy": "Background"}
-                )
-            except ApiError as error:
-                if error.status != 404:
-                    raise
+        """Job and pods; that it is not there is no error."""
+        path = f"{_path(namespace, 'jobs')}/{quote(name, safe='')}"
+        try:
+            self._line.ask("DELETE", path, query={"propagationPolicy": "Background"})
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+
+def order_of(manifest: Mapping[str, Any]) -> str:
+    """The signed order of a Job's manifest."""
+    return str(manifest["spec"]["template"]["metadata"]["annotations"][ORDER])
 
 
 def _path(namespace: str, kind: str) -> str:

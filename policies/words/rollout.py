@@ -135,7 +135,7 @@ APPLIER: dict[str, Form] = {
     "outcome-differs": (_("%(path)s would not become what the plan shows."), _("Bring numaweb and the applier to the same version, then plan again.")),
     "overtaken": (_("The node went back and a newer order came meanwhile."), _("Plan again.")),
     "place": (_("The order names a place where the applier does not write: %(field)s"), _("Look at the kubelet's --config and --root-dir.")),
-    "signature": (_("The order's signature is wrong: somebody changed it on its way."), _("Look who may write ConfigMaps in numaweb's namespace.")),
+    "signature": (_("The order's signature is wrong: somebody changed it on its way."), _("Look who may create Jobs in numaweb's namespace.")),
     "state-moved": (_("%(name)s came or went while the kubelet stopped."), _("Try this node again.")),
     "state-unreadable": (_("What the applier noted on the node cannot be read."), _("Look at /var/lib/numaweb on the node.")),
     "system": (_("The node's system said: %(error)s"), _("Look whether its file systems are writable and have room.")),
@@ -325,8 +325,7 @@ WHERE: dict[str, Promise] = {
 ACTS: dict[str, Promise] = {
     "cordon": _("cordon"),
     "evict": _("evict"),
-    "order": _("hand over the order"),
-    "job": _("start the applier"),
+    "job": _("start the applier with its order"),
     "tidy": _("tidy up"),
     "uncordon": _("uncordon"),
     "note": _("seen"),

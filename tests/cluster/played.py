@@ -15,13 +15,13 @@ from datetime import UTC, datetime
 
 from numacore.change import order as orders
 from numacore.change.order import Answer
+from policies.gateway.jobs import ORDER
 from tests.appliers.played import PlayedNode
 from tests.cluster import rights
 from tests.cluster.api import ApiError, Object
 from tests.cluster.controlplane import ControlPlane
 
 PODS = f"/api/v1/namespaces/{rights.NAMESPACE}/pods"
-MAPS = f"/api/v1/namespaces/{rights.NAMESPACE}/configmaps"
 
 
 class PlayedAppliers:
@@ -45,8 +45,14 @@ class PlayedAppliers:
     def _carry_out(self, pod: Object) -> Answer:
         spec = pod["spec"]
         assert spec["containers"][0]["args"][:2] == ["--order=/order/order.json", "--keys=/keys/keys.pem"]
-        (name,) = [each["configMap"]["name"] for each in spec["volumes"] if each["name"] == "order"]
-        data = self._plane.api.get(f"{MAPS}/{name}")["data"]["order.json"].encode()
+        (file,) = (
+            each for volume in spec["volumes"] for each in volume.get("downwardAPI", {}).get("items", ())
+        )
+        assert file == {
+            "path": "order.json",
+            "fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{ORDER}']"},
+        }
+        data = pod["metadata"]["annotations"][ORDER].encode()
         answer = self.nodes[spec["nodeName"]].give(data, self._pem, time.time())
         self._end(pod, answer)
         return answer

@@ -22,13 +22,14 @@ from policies.services.rollout.error import RolloutError
 from policies.services.who import Who
 from tests.cluster import rights, things
 from tests.cluster.controlplane import ControlPlane, until
-from tests.cluster.played import MAPS, PODS, PlayedAppliers
+from tests.cluster.played import PODS, PlayedAppliers
 from tests.cluster.test_cleanup import connect
 from tests.monitoring.pages import seeds
 from tests.policies.playedcluster import TEXT, Machine
 
 ADA = Who("ada", "10.0.0.4")
 NODES = "/api/v1/nodes"
+JOBS = f"/apis/batch/v1/namespaces/{rights.NAMESPACE}/jobs"
 
 
 class Site:
@@ -122,7 +123,7 @@ def check(site: Site, most: int) -> None:
     assert site.down <= most
     assert site.cordoned() == []
     assert site.marked() == []
-    assert site.plane.api.items(MAPS, labelSelector="app=numaweb-applier") == []
+    assert site.plane.api.items(JOBS) == []
     until(lambda: site.plane.api.items(PODS, labelSelector="app=numaweb-applier") == [], "no applier")
     for node in site.appliers.nodes.values():
         epochs = [epoch for epoch, _act in node.changes]
@@ -245,5 +246,5 @@ def test_every_rule_that_is_left_out_is_named_before_anything_is_done(
 
 
 def _written(right: rights.Right) -> str:
-    there = f" in {rights.NAMESPACE}" if right.resource in ("configmaps", "jobs") else ""
+    there = f" in {rights.NAMESPACE}" if right.resource == "jobs" else ""
     return f"{right}{there}"

@@ -97,7 +97,7 @@ def test_a_worker_that_is_killed_midway_is_followed_by_another(plane: ControlPla
         worker.wait()
     found = json.loads(site.asked("result", str(site.number)))
     assert (found["state"], found["outcomes"]) == ("done", {"first": "changed", "other": "changed"})
-    kinds = ("cordon", "order", "job", "uncordon", "tidy")
+    kinds = ("cordon", "job", "uncordon", "tidy")
     assert found["acts"] == [f"{name} {kind}" for name in ("first", "other") for kind in kinds]
     assert (found["unfinished"], found["audit"]) == (0, True)
     assert [len(node.changes) for node in site.appliers.nodes.values()] == [1, 1]

@@ -24,7 +24,6 @@ SECONDS = 1800.0
 HOME = "/var/lib/numaweb"
 DOOMED = """\
 import os, sys
-sys.path.insert(0, os.getcwd())
 from numaagent.applier import command, journal
 
 step, begun, note = sys.argv.pop(1), [], journal.Journal.note
@@ -55,7 +54,13 @@ class Applier:
         public = self._key.public_key().public_bytes(
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
         )
-        self._config("numaweb-order-keys", {"keys.pem": public.decode()})
+        keys: Object = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "numaweb-order-keys", "namespace": NAMESPACE},
+            "data": {"keys.pem": public.decode()},
+        }
+        api.apply(keys)
 
     # ------------------------------------------------------------ orders
 
@@ -100,19 +105,16 @@ class Applier:
             signature=self._key.sign(orders.signed_bytes(document)),
             key=orders.key_name(self._key.public_key().public_bytes_raw()),
         )
-        files = {"order.json": orders.encode_signed(signed).decode()}
         job: Object = yaml.safe_load(JOB.read_text(encoding="utf-8"))
         job["metadata"]["name"] = name
-        inside = job["spec"]["template"]["spec"]
+        template = job["spec"]["template"]
+        inside = template["spec"]
+        template["metadata"]["annotations"]["numaweb.io/order"] = orders.encode_signed(signed).decode()
         inside["nodeName"] = NAME
-        [volume] = [each for each in inside["volumes"] if each["name"] == "order"]
-        volume["configMap"]["name"] = name
         if dies_after:
-            files["doomed.py"] = DOOMED
             [container] = inside["containers"]
-            container["command"] = ["python3", "/order/doomed.py", dies_after]
+            container["command"] = ["python3", "-c", DOOMED, dies_after]
             job["spec"]["backoffLimit"] = 0  # whoever goes on is chosen by the test
-        self._config(name, files)
         self._lab.plane.api.create(job)
         return name
 
@@ -164,9 +166,3 @@ class Applier:
             for status in pod["status"].get("containerStatuses", ())
             if "terminated" in status["state"]
         ]
-
-    def _config(self, name: str, files: dict[str, str]) -> None:
-        metadata = {"name": name, "namespace": NAMESPACE}
-        self._lab.plane.api.apply(
-            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": files}
-        )

@@ -24,7 +24,7 @@ from numacore.kubelet.checks import documents
 from numacore.kubeletstate import CpuManagerState, KubeletFile, Setting
 from numacore.report import NodeReport
 from policies.gateway.drains import Budget, Evicted, LivePod
-from policies.gateway.jobs import Applied
+from policies.gateway.jobs import Applied, order_of
 from policies.gateway.nodes import LiveNode
 from policies.services.rollout import signing
 from tests.appliers.played import PlayedNode
@@ -126,9 +126,8 @@ class PlayedCluster:
         self.pods: dict[str, LivePod] = {}
         self.blocked: set[str] = set()
         self.lacking: list[Right] = []
-        self.orders: dict[str, bytes] = {}
-        self.made: dict[str, str] = {}
-        """Jobs by name: for which node."""
+        self.made: dict[str, tuple[str, bytes]] = {}
+        """Jobs by name: for which node, and its signed order."""
         self.messages: dict[str, str] = {}
         self.events: list[tuple[str, str]] = []
         self.peak = 0
@@ -172,16 +171,16 @@ class PlayedCluster:
     def pass_time(self, seconds: float = 2.0) -> None:
         """Appliers work, kubelets come back, exporters tell."""
         self.now += timedelta(seconds=seconds)
-        for name, node in list(self.made.items()):
+        for name, (node, order) in list(self.made.items()):
             if name not in self.messages and self.machines[node].carries_out:
-                self._carry_out(name, self.machines[node])
+                self._carry_out(name, self.machines[node], order)
         for machine in self.machines.values():
             self.tell(machine)
 
-    def _carry_out(self, name: str, machine: Machine) -> None:
+    def _carry_out(self, name: str, machine: Machine, order: bytes) -> None:
         pem = signing.signer().public_pem
         before = len(machine.applier.changes)
-        answer = machine.applier.give(self.orders[name], pem, self.now.timestamp())
+        answer = machine.applier.give(order, pem, self.now.timestamp())
         if len(machine.applier.changes) != before:
             machine.ready = machine.heals
             machine.version += 1
@@ -267,21 +266,13 @@ class PlayedCluster:
     def budgets(self) -> list[Budget]:
         return []
 
-    def put_order(self, _namespace: str, name: str, order: bytes) -> str:
+    def put(self, _namespace: str, manifest: Mapping[str, Any]) -> str:
         self._change()
-        if name in self.orders:
-            return "there" if self.orders[name] == order else "other"
-        self.orders[name] = order
-        self._note("order", name)
-        self.boundary()
-        return "made"
-
-    def put_job(self, _namespace: str, manifest: Mapping[str, Any]) -> str:
-        self._change()
-        name = manifest["metadata"]["name"]
+        name, node = manifest["metadata"]["name"], manifest["spec"]["template"]["spec"]["nodeName"]
+        job = (node, order_of(manifest).encode())
         if name in self.made:
-            return "there"
-        self.made[name] = manifest["spec"]["template"]["spec"]["nodeName"]
+            return "there" if self.made[name] == job else "other"
+        self.made[name] = job
         self._note("job", name)
         self.boundary()
         return "made"
@@ -294,7 +285,7 @@ class PlayedCluster:
 
     def remove(self, _namespace: str, name: str) -> None:
         self._change()
-        for held in (self.orders, self.made, self.messages):
-            held.pop(name, None)
+        self.made.pop(name, None)
+        self.messages.pop(name, None)
         self._note("remove", name)
         self.boundary()

@@ -84,7 +84,7 @@ def test_every_changed_node_goes_back_byte_by_byte_whatever_counts_for_it(change
     assert [each.applier.text for each in changed.machines.values()] == [TEXT] * 3
     assert not selectors.changed(changed.cluster).exists()
     assert changed.peak == 1, changed.events
-    assert (changed.ours(), changed.made, changed.orders) == ([], {}, {})
+    assert (changed.ours(), changed.made) == ([], {})
     with pytest.raises(RolloutError, match="nothing-changed"):
         control.restore_all(changed.cluster, Options(), OTTO, timezone.now())
     # The policy is still on: that is drift, and nothing more.

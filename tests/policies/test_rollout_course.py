@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from monitoring.kube.errors import Forbidden
+from monitoring.kube.errors import Forbidden, Unreachable
 from numacore.change.wish import Wish
 from policies.models import AuditEntry, Notice, Original
 from policies.services.rollout import control, orders, sending
@@ -30,17 +30,16 @@ def test_a_node_is_cordoned_drained_changed_and_uncordoned(played: PlayedCluster
     driving.through(played, rollout, lambda: rollout.nodes.get(name="n0").step == "ended")
     epoch = rollout.nodes.get(name="n0").epoch
     name = f"numaweb-{rollout.pk}-0-{epoch}"
-    assert played.events[:7] == [
+    assert played.events[:6] == [
         ("cordon", f"n0 {rollout.pk}/{epoch}"),
         ("evict", "shop/web-0"),
-        ("order", name),
         ("job", name),
         ("applier applied", "n0"),
         ("uncordon", "n0"),
         ("remove", name),
     ]
     kinds = list(rollout.nodes.get(name="n0").acts.exclude(kind="note").values_list("kind", flat=True))
-    assert kinds == ["cordon", "evict", "order", "job", "uncordon", "tidy"]
+    assert kinds == ["cordon", "evict", "job", "uncordon", "tidy"]
     told = AuditEntry.objects.filter(target__endswith="node n0").order_by("sequence")
     assert [each.detail.partition(" ")[0] for each in told] == ["begun", *kinds]
     assert {each.actor for each in told} == {"ada"}
@@ -48,7 +47,7 @@ def test_a_node_is_cordoned_drained_changed_and_uncordoned(played: PlayedCluster
 
 def test_what_stood_there_first_is_written_down_before_the_order(played: PlayedCluster) -> None:
     rollout = driving.confirmed(played)
-    driving.through(played, rollout, lambda: bool(played.orders))
+    driving.through(played, rollout, lambda: bool(played.made))
     original = Original.objects.get()
     assert (original.node_name, original.uid, original.path, original.text) == ("n0", "uid-n0", PATH, TEXT)
     assert original.fields == {"cpuManagerPolicy": "none", "topologyManagerPolicy": None}
@@ -370,9 +369,9 @@ def test_a_job_that_the_api_server_refuses_ends_in_an_uncordoned_node(
     def quota(*_: object) -> str:
         raise Forbidden(403, "Forbidden", "exceeded quota: jobs")
 
-    monkeypatch.setattr(played, "put_job", quota)
+    monkeypatch.setattr(played, "put", quota)
     rollout = driving.confirmed(played)
-    driving.through(played, rollout, lambda: bool(played.orders))
+    driving.through(played, rollout, lambda: rollout.nodes.filter(acts__kind="job").exists())
     for _ in range(3):
         driving.look(played, rollout)
     rollout.refresh_from_db()
@@ -388,11 +387,19 @@ def test_a_job_that_the_api_server_refuses_ends_in_an_uncordoned_node(
     driving.check(played, rollout)
 
 
-def test_an_order_that_waited_too_long_for_its_job_is_made_anew(played: PlayedCluster) -> None:
+def test_an_order_that_waited_too_long_for_its_job_is_made_anew(
+    played: PlayedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unheard(*_: object) -> str:
+        raise Unreachable(0, "Unreachable", "connection refused")
+
     rollout = driving.confirmed(played)
-    played.seize(3, lambda: control.pause(rollout, ADA, played.now))  # right after the order was written
+    with monkeypatch.context() as patch:
+        patch.setattr(played, "put", unheard)
+        driving.through(played, rollout, lambda: rollout.nodes.filter(acts__kind="job").exists())
+    assert not played.made
+    control.pause(rollout, ADA, played.now)
     driving.through(played, rollout)
-    assert (len(played.orders), len(played.made)) == (1, 0)
     played.pass_time(3600)
     control.resume(rollout, ADA, played.now)
     driving.through(played, rollout)

@@ -66,7 +66,7 @@ def tries(played: PlayedCluster, do: Callable[[], None] | None = None) -> Iterat
     """Boundary by boundary, each from the same beginning, until one lies behind the end."""
     machine = played.machines["n0"]
     kept = [(thing, copy.copy(vars(thing))) for thing in (machine, machine.applier)]
-    held: list[dict[str, Any]] = [played.orders, played.made, played.messages, played.pods]
+    held: list[dict[str, Any]] = [played.made, played.messages, played.pods]
     copies, began, at = [dict(each) for each in held], played.now, 0
     while True:
         at += 1

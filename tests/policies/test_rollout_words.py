@@ -139,7 +139,7 @@ def test_every_fault_of_an_option_has_a_sentence() -> None:
 
 
 def test_every_kind_of_act_has_a_word() -> None:
-    kinds = re.split(r"[,.\s]+", "cordon, evict, order, job, tidy, uncordon, note.")
+    kinds = re.split(r"[,.\s]+", "cordon, evict, job, tidy, uncordon, note.")
     assert set(filter(None, kinds)) == set(words.ACTS)
     assert words.act("new-kind") == "new-kind"
     assert Act.State("begun").label

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -15,6 +14,7 @@ from django.conf import settings
 from numacore.change import editing
 from numacore.change import order as orders
 from numacore.change.order import Act, Order
+from policies.gateway import jobs
 from policies.models import Original, RolloutNode
 from policies.plan import PlannedNode
 from policies.selectors.exported import HEALTHZ, Exported
@@ -26,14 +26,12 @@ HEALTHY_WITHIN, STEADY_FOR, DEAD_MAN = 120, 20, 300
 SLACK = 60
 NO_ANSWER = GOOD_FOR + DEAD_MAN + SLACK
 """Seconds after which nothing of an order can happen any more: it is too old to be begun, and the node has gone back by itself."""
-_HASH = "numaweb.io/order"
-"""Annotation of a Job: the hash of the order that it carries out."""
 _MANIFEST = settings.BASE_DIR / "charts/volcano-config-service/files/applier/job.yaml"
 _KUBERNETES = "/etc/kubernetes/"
 
 
 def name_of(node: RolloutNode) -> str:
-    """Of the Job and the ConfigMap of a node's newest order."""
+    """Of the Job of a node's newest order."""
     return f"numaweb-{node.rollout_id}-{node.position}-{node.epoch}"
 
 
@@ -131,20 +129,15 @@ def _order(
 
 
 def job(name: str, node: str, order: bytes, path: str) -> dict[str, Any]:
-    """The Job of an order. The chart's manifest with names, place and image; a folder that a node need not have is left out."""
+    """The Job of a signed order. The chart's manifest with name, order, place and image; a folder that a node need not have is left out."""
     made = copy.deepcopy(_manifest())
-    made["metadata"] |= {
-        "name": name,
-        "namespace": settings.NUMAWEB_NAMESPACE,
-        "annotations": {_HASH: hashlib.sha256(order).hexdigest()},
-    }
-    pod = made["spec"]["template"]["spec"]
+    made["metadata"] |= {"name": name, "namespace": settings.NUMAWEB_NAMESPACE}
+    template = made["spec"]["template"]
+    template["metadata"]["annotations"][jobs.ORDER] = order.decode()
+    pod = template["spec"]
     pod["nodeName"] = node
     container = pod["containers"][0]
     container["image"] = settings.NUMAWEB_APPLIER_IMAGE
-    for volume in pod["volumes"]:
-        if volume["name"] == "order":
-            volume["configMap"]["name"] = name
     if not path.startswith(_KUBERNETES):
         for listed in (pod["volumes"], container["volumeMounts"]):
             listed[:] = [each for each in listed if each["name"] != "kubernetes"]

@@ -47,7 +47,7 @@ def send(
     sent = desk.act_of(node, "job", name)
     if sent is not None and sent.state == Act.State.DONE:
         return _answer(node, desk.hands.jobs.look(namespace, name))
-    act = desk.begin(node, "order", name, also)
+    act = desk.begin(node, "job", name, also)
     try:
         order = make(act.at)
         if order is None:
@@ -55,39 +55,23 @@ def send(
         signed = desk.signer.sign(order)
     except (OrderError, EditError) as error:
         return Lost(Reason("order", {"error": str(error)[:300]}))
-    if act.state != Act.State.DONE and not _put_order(desk, node, act, signed):
-        return None
-    act = desk.begin(node, "job", name)
-    _put_job(desk, node, act, order, job(name, node.name, signed, path))
+    _put(desk, node, act, order, job(name, node.name, signed, path))
     return None
 
 
-def _put_order(desk: Desk, node: RolloutNode, act: Act, signed: bytes) -> bool:
-    put = desk.hands.jobs.put_order(settings.NUMAWEB_NAMESPACE, act.subject, signed)
-    if put == "other":
-        return _anew(desk, node, act)
-    desk.finish(node, act)
-    return True
-
-
-def _put_job(desk: Desk, node: RolloutNode, act: Act, order: Order, manifest: dict[str, object]) -> None:
+def _put(desk: Desk, node: RolloutNode, act: Act, order: Order, manifest: dict[str, object]) -> None:
     """An order that waited too long for its Job (a pause, a dead worker) is made anew, unless the Job is there."""
     namespace = settings.NUMAWEB_NAMESPACE
     if order.expires < desk.now.timestamp() + LEAST:
         usable = desk.hands.jobs.look(namespace, act.subject) is not None
     else:
-        usable = desk.hands.jobs.put_job(namespace, manifest) != "other"
-    if not usable:
-        _anew(desk, node, act)
-        return
-    node.spent = 0.0
-    desk.finish(node, act)
-
-
-def _anew(desk: Desk, node: RolloutNode, act: Act) -> bool:
-    desk.finish(node, act, Reason("name-taken", {"name": act.subject}), failed=True)
-    desk.renumber(node)
-    return False
+        usable = desk.hands.jobs.put(namespace, manifest) != "other"
+    if usable:
+        node.spent = 0.0
+        desk.finish(node, act)
+    else:
+        desk.finish(node, act, Reason("name-taken", {"name": act.subject}), failed=True)
+        desk.renumber(node)
 
 
 def _answer(node: RolloutNode, applied: Applied | None) -> Answer | Lost | None:
@@ -106,8 +90,8 @@ def _answer(node: RolloutNode, applied: Applied | None) -> Answer | Lost | None:
 
 
 def tidy(desk: Desk, node: RolloutNode) -> None:
-    """Jobs and ConfigMaps of all orders of a node go, once nothing is to be learnt from them any more."""
-    sent = node.acts.filter(kind="order").values_list("subject", flat=True)
+    """The Jobs of all orders of a node go, once nothing is to be learnt from them any more."""
+    sent = node.acts.filter(kind="job").values_list("subject", flat=True)
     gone = node.acts.filter(kind="tidy", state=Act.State.DONE).values_list("subject", flat=True)
     for name in sorted(set(sent) - set(gone)):
         act = desk.begin(node, "tidy", name)

@@ -46,7 +46,6 @@ def scene() -> None:
             ("cordon", "", None),
             ("evict", "shop/cache-7d9f8b6c5-x2x4z", Reason("blocked", {"words": "disruption budget cache"})),
             ("evict", "shop/cache-7d9f8b6c5-x2x4z", Reason("evicted")),
-            ("order", "numaweb-1-1-7", None),
             ("job", "numaweb-1-1-7", Reason("answered", {"outcome": "failed", "why": cause.code})),
         )
     ):
