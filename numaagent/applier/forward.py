@@ -16,6 +16,8 @@ from numacore.change.order import Answer, StateFile
 
 def keep(course: Course, ahead: Prospect) -> None:
     """Copies of everything, and the new file beside the old one. Raises OSError, RefusedError."""
+    with contextlib.suppress(OSError):  # what cannot be removed keeps nobody from a change
+        keeping.prune(course.host, course.order.epoch)
     keeping.take_on(course.host, course.order.epoch, course.document)
     course.change.begin(course.data, ahead.before)
     course.note("keep")

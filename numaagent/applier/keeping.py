@@ -1,12 +1,14 @@
 """Copies on the node: what stood there before the product's first change, and before each change, with checksums.
 
 original/<path of the file>   the first of all, until somebody removes it; original/<path>.json says what it is
-changes/<epoch>/              order.json, journal, before, state files as they were, answer.json
+changes/<epoch>/              order.json, journal, before, state files as they were, answer.json; of the newest changes, and of those that
+                              kept an original
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 
 import msgspec
 
@@ -19,6 +21,8 @@ from numaagent.applier.writing import Attributes, Content
 from numacore.change import order as orders
 from numacore.change.order import Answer, Order, OrderError, StateFile
 
+EARLIER = 3
+"""So many changes before the one that begins are kept."""
 STATE_FILES: tuple[StateFile, ...] = ("cpu_manager_state", "memory_manager_state")
 
 
@@ -125,6 +129,43 @@ def mark(host: Host, order: Order) -> None:
     if found is not None and found[0].restored != (order.act == "restore"):
         known = msgspec.structs.replace(found[0], restored=order.act == "restore")
         writing.write(f"{host.at(places.ORIGINAL + order.path)}.json", msgspec.json.encode(known))
+
+
+def prune(host: Host, epoch: int) -> None:
+    """Changes long past go, when this one begins; nobody reads them any more but a person.
+
+    Those that kept an original stay, and all of them while it is not known which these are. Raises OSError: some are left, for the next time.
+    """
+    try:
+        stay = _first_changes(host)
+        with os.scandir(host.at(places.CHANGES)) as entries:
+            found = [each for each in entries if _is_number(each.name) and each.is_dir(follow_symlinks=False)]
+    except (FileNotFoundError, msgspec.DecodeError):
+        return
+    earlier = sorted((each for each in found if int(each.name) < epoch), key=lambda each: int(each.name))
+    for each in earlier[:-EARLIER]:
+        if int(each.name) not in stay:
+            writing.remove_folder(each.path)
+
+
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdecimal()
+
+
+def _first_changes(host: Host) -> set[int]:
+    """Epochs of the changes that originals were kept by. Raises OSError, msgspec.DecodeError: one of them does not tell."""
+    found = set()
+    for folder, _folders, names in os.walk(host.at(places.ORIGINAL), onerror=_fail):
+        for name in names:
+            # A description. The kubelet's file itself may be called so, too: then its description is beside it.
+            if name.endswith(".json") and f"{name}.json" not in names:
+                told = writing.read(f"{folder}/{name}")
+                found.add(msgspec.json.decode(b"" if told is None else told.data, type=Original).epoch)
+    return found
+
+
+def _fail(error: OSError) -> None:
+    raise error
 
 
 def _damaged(path: str, cause: str) -> RefusedError:

@@ -117,6 +117,14 @@ def remove(path: str) -> bool:
     return True
 
 
+def remove_folder(path: str) -> None:
+    """With the files in it, through to the disk. Raises OSError, also where folders are in it."""
+    for name in os.listdir(path):
+        os.unlink(f"{path}/{name}")
+    os.rmdir(path)
+    sync_folder(os.path.dirname(path))
+
+
 def make_folder(path: str) -> None:
     """With the folders above it, readable for root alone, through to the disk."""
     if os.path.isdir(path):

@@ -177,7 +177,7 @@ class Act(models.Model):
 
     node = models.ForeignKey(RolloutNode, models.CASCADE, related_name="acts")
     kind = models.CharField(_("act"), max_length=12)
-    """cordon, evict, order, job, tidy, uncordon, note."""
+    """cordon, evict, job, tidy, uncordon, note."""
     subject = models.CharField(_("of what"), max_length=400, blank=True)
     """A pod as `namespace/name`, the name of a Job; "" = the node."""
     epoch = models.PositiveBigIntegerField(_("epoch"), default=0)

@@ -25,6 +25,7 @@ def run(
     after: str = "",
     event: int = 0,
     counted: str = "",
+    pruned: int = 0,
     full: str = "",
     largest: int = 0,
     said: str = "",
@@ -34,7 +35,7 @@ def run(
     hurry: float = 4.0,
 ) -> None:
     """Runs the applier. `after`: killed when this step is done; `event`: killed right before the n-th thing that it does to
-    the node (a file opened to write, renamed, removed, a folder made, a call of systemd); `counted`: file for their number; `full`: the step at which the disk is full; `largest`: bytes of a file from which on it is; `said`: file for what it prints; `call`, `reload`, `job`: seconds for an answer of systemd, for its answer when it reads all units, and for the end of a job; `hurry`: how much faster time
+    the node (a file opened to write, renamed, removed, a folder made, a call of systemd); `counted`: file for their number; `pruned`: killed right before the n-th thing of earlier changes that it removes; `full`: the step at which the disk is full; `largest`: bytes of a file from which on it is; `said`: file for what it prints; `call`, `reload`, `job`: seconds for an answer of systemd, for its answer when it reads all units, and for the end of a job; `hurry`: how much faster time
     passes while it looks whether the kubelet lasts. One that dies late has to be looked at with 1, or it dies too late."""
     os.environ.clear()
     os.environ.update(environ)
@@ -42,6 +43,8 @@ def run(
         _kill_after(after)
     if event or counted:
         _count(event, counted)
+    if pruned:
+        _kill_pruning(pruned)
     if full:
         _fill(full)
     if largest:
@@ -69,6 +72,19 @@ def _kill_after(step: str) -> None:
         note(self, following, at)
 
     journal.Journal.note = noted  # type: ignore[method-assign, assignment]
+
+
+def _kill_pruning(nth: int) -> None:
+    left = nth
+
+    def hook(name: str, found: tuple[Any, ...]) -> None:
+        nonlocal left
+        if name in ("os.remove", "os.rmdir") and "/numaweb/changes/" in str(found[0]):
+            left -= 1
+            if not left:
+                _die()
+
+    sys.addaudithook(hook)
 
 
 def _fill(step: str) -> None:
@@ -105,7 +121,7 @@ def _count(event: int, counted: str) -> None:
     def hook(name: str, found: tuple[Any, ...]) -> None:
         nonlocal busy
         writes = name == "open" and isinstance(found[2], int) and found[2] & _WRITES and found[0] != counted
-        if not busy and (writes or name in ("os.rename", "os.remove", "os.mkdir")):
+        if not busy and (writes or name in ("os.rename", "os.remove", "os.mkdir", "os.rmdir")):
             busy = True
             one()
             busy = False
