@@ -20,7 +20,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from monitoring import selectors, services
-from monitoring.figures import connecting, sentences
+from monitoring.figures import causes, connecting, sentences
 from monitoring.models import Cluster, Connection, Endpoint, Node, Settings
 from monitoring.models.sealed import Unreadable
 from monitoring.services import editing
@@ -158,7 +158,7 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
 
     @admin.display(description=_("cause"))
     def cause(self, endpoint: Endpoint) -> str:
-        return endpoint.conflict or endpoint.error
+        return causes.said(endpoint.conflict or endpoint.error)
 
     @admin.action(description=_("Ask now and tell what happens"), permissions=["change"])
     def try_now(self, request: HttpRequest, chosen: models.QuerySet[Endpoint]) -> None:
@@ -171,7 +171,8 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
         if trial.error:
             messages.error(
                 request,
-                gettext("%(endpoint)s: %(cause)s") % {"endpoint": endpoint, "cause": trial.error},
+                gettext("%(endpoint)s: %(cause)s")
+                % {"endpoint": endpoint, "cause": causes.said(trial.error)},
             )
             return
         text = gettext(
@@ -327,9 +328,7 @@ class ConnectionAdmin(admin.ModelAdmin[Connection]):
     @admin.display(description=_("cause"))
     def cause(self, connection: Connection) -> str:
         return (
-            " ".join(
-                filter(None, (sentences.own_words(connection.error), sentences.remedy(connection.remedy)))
-            )
+            " ".join(filter(None, (causes.said(connection.error), sentences.remedy(connection.remedy))))
             or "–"
         )
 
@@ -368,7 +367,11 @@ def lines(pairs: Iterable[tuple[str, str]]) -> str:
 def tell_connection(request: HttpRequest, connection: Connection, trial: ConnectionTrial) -> None:
     """What came of asking an API server."""
     if trial.error:
-        values = {"cluster": connection, "cause": trial.error, "remedy": sentences.remedy(trial.remedy)}
+        values = {
+            "cluster": connection,
+            "cause": causes.said(trial.error),
+            "remedy": sentences.remedy(trial.remedy),
+        }
         messages.error(request, gettext("%(cluster)s: %(cause)s %(remedy)s") % values)
         return
     values = {"cluster": connection, "version": trial.version, "ms": trial.milliseconds}

@@ -15,12 +15,13 @@ from rest_framework.request import Request
 from monitoring import filters, hot, selectors
 from monitoring.api import base, lists, rows, shapes
 from monitoring.api.explicit import explicit
-from monitoring.figures import sentences, survival, unheard
+from monitoring.figures import reading, sentences, survival, unheard
 from monitoring.figures.why import Why
 from monitoring.models import Cluster, Endpoint, Node
 from monitoring.selectors import NeverHeardError, NodeState
 from numacore.diagnosis import Reason
 from numacore.report import ContainerReport
+from numacore.wire import Problem
 
 
 class NodeView(base.ApiView):
@@ -88,6 +89,7 @@ def live(state: NodeState) -> shapes.Live:
         cause=state.cause or None,
         cause_text=said.text if said else None,
         remedy=remedy or None,
+        ownership_age=rounded(state.ownership_age),
         sections={
             name: shapes.SectionAge(rounded(each.age), each.source, each.hash or None)
             for name, each in state.sections.items()
@@ -97,6 +99,11 @@ def live(state: NodeState) -> shapes.Live:
 
 def rounded(age: float | None) -> float | None:
     return None if age is None else round(age, 3)
+
+
+def problem(of: Problem) -> shapes.ReaderProblem:
+    shown = reading.problem(of)
+    return shapes.ReaderProblem(**{**msgspec.structs.asdict(shown), "code": shown.code or None})
 
 
 def why(reason: Reason) -> Why:
@@ -127,7 +134,7 @@ class NodeReport(NodeView):
             "attributes": state.facts.attributes,
             "exporter": state.exporter,
             "endpoint": endpoint(state.endpoint),
-            "problems": state.problems,
+            "problems": [problem(each) for each in state.problems],
             "boot_id": state.node.boot_id or None,
         }
 
@@ -153,6 +160,7 @@ def never_heard(node: Node) -> dict[str, Any]:
             cause="never-heard",
             cause_text=said.text,
             remedy=unheard.brief(node.name),
+            ownership_age=None,
             sections={},
         ),
         **dict.fromkeys(("report", "attributes", "exporter", "endpoint")),

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from monitoring import hot, selectors
 from monitoring.api import base
 from monitoring.api.explicit import encode
-from monitoring.figures import manifests, plananswers, planshapes
+from monitoring.figures import causes, manifests, plananswers, planshapes
 from monitoring.models import Cluster
 from monitoring.selectors import planning
 from monitoring.selectors.planning import Question
@@ -107,7 +107,7 @@ class Judging(base.ApiView):
             raise ValidationError({"nodes": [text % {"node": name} for name in error.names[:20]]}) from None
         except hot.StoreError as error:
             raise Unavailable(
-                _("The store of live data cannot be reached: %(cause)s") % {"cause": error}
+                _("The store of live data cannot be reached: %(cause)s") % {"cause": causes.said(str(error))}
             ) from None
         response = HttpResponse(encode(value), content_type=base.JSON)
         response["Cache-Control"] = "no-store"

@@ -16,7 +16,7 @@ from monitoring.figures.why import Why
 from numacore.kubeletstate import Kubelet
 from numacore.report import ContainerReport, NodeReport, Policy
 from numacore.topology import Attributes, Performance, Topology
-from numacore.wire import Exporter, Problem
+from numacore.wire import Exporter
 
 Bytes = Annotated[int, Meta(description="bytes")]
 Share = Annotated[float, Meta(description="share, 0 to 1")]
@@ -222,6 +222,13 @@ class Live(msgspec.Struct):
     cause: str | None
     cause_text: str | None
     remedy: str | None
+    ownership_age: Annotated[
+        Seconds | None,
+        Meta(
+            description="seconds since the kubelet's socket last told who owns CPUs, memory and devices, where it fails now and that "
+            "answer is still shown; null = ownership is as new as the rest"
+        ),
+    ]
     sections: dict[str, SectionAge]
 
 
@@ -233,6 +240,27 @@ class SectionAge(msgspec.Struct):
     hash: str | None
 
 
+class ReaderProblem(msgspec.Struct):
+    """Something that the node's exporter could not read.
+
+    `cause` is as the exporter wrote it; `name` of the reader, `text` of the cause and `remedy` are in the language that the caller asks for.
+    """
+
+    reader: str
+    name: str
+    what: Annotated[str, Meta(description="path of the file or folder on the node, or the flag")]
+    code: Annotated[
+        str | None,
+        Meta(
+            description="kind of cause, such as missing, no-right, damaged, distances, hangs; null = unknown"
+        ),
+    ]
+    cause: str
+    text: str
+    remedy: str
+    count: Annotated[int, Meta(description="times since the exporter started")]
+
+
 class NodeDetail(msgspec.Struct):
     """Everything that is known of one node. `report` and `attributes` null = no exporter ever told of it."""
 
@@ -242,7 +270,7 @@ class NodeDetail(msgspec.Struct):
     attributes: Attributes | None
     exporter: Exporter | None
     endpoint: EndpointRow | None
-    problems: list[Problem]
+    problems: list[ReaderProblem]
     boot_id: str | None
 
 

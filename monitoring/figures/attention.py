@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from monitoring.figures import connecting, saidby, sentences
+from monitoring.figures import causes, connecting, saidby, sentences
 
 
 class Note(Protocol):
@@ -230,7 +230,7 @@ def spoken(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Names of facts and sources as people know them, and causes in the reader's language."""
     names = {"fact": saidby.FACTS, "source": saidby.SOURCES}
     known = {key: names[key].get(value, value) if key in names else value for key, value in values.items()}
-    return {**known, "cause": sentences.own_words(str(values["cause"]))} if "cause" in values else known
+    return sentences.in_words(known)
 
 
 def components(parts: Iterable[Part]) -> list[Health]:
@@ -248,6 +248,6 @@ def health(part: Part) -> str:
     if part.name == "exporter":
         return _("%(ok)s of %(total)s answer") % part.values
     if part.state == "failing":
-        return part.cause or _("fails")
+        return causes.said(part.cause) or _("fails")
     kind = part.values.get("kind")
     return {"sqlite": "SQLite", "postgresql": "PostgreSQL"}.get(str(kind), "") or _("works")

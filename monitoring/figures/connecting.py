@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from monitoring.figures import sentences
+from monitoring.figures import causes, sentences
 from monitoring.figures.headlines import Headline
 from monitoring.models import Connection
 from monitoring.selectors.kubernetes import Reached, right_of
@@ -86,7 +86,7 @@ def headline(found: Reached) -> Headline:
             return Headline(
                 "danger",
                 _("The API server does not answer: %(cause)s")
-                % {"cause": sentences.own_words(connection.error) or _("unknown")},
+                % {"cause": causes.said(connection.error) or _("unknown")},
                 sentences.remedy(connection.remedy),
             )
         case "partial":
@@ -162,11 +162,11 @@ def watch(each: Any) -> Watch:
             level, text = "failing", _("No right to read them. Needed for: %(why)s.") % {"why": why(needed)}
             remedy = sentences.remedy("grant-right")
         case "waiting":
-            level, text, remedy = "failing", sentences.own_words(each.error), sentences.remedy(each.remedy)
+            level, text, remedy = "failing", causes.said(each.error), sentences.remedy(each.remedy)
         case "absent":
             level, text = "absent", _("This cluster has no such objects, which is no fault.")
         case _:
-            text = sentences.own_words(each.error)
+            text = causes.said(each.error)
     return Watch(
         name=str(label),
         resource=each.resource,
@@ -198,9 +198,8 @@ def component(state: str, values: Mapping[str, Any], cause: str) -> str:
                 else _("answers; not everything can be followed")
             )
         case "failing":
-            return (
-                f"{sentences.own_words(cause)} {sentences.remedy(str(values.get('remedy', '')))}".strip()
-                or _("fails")
+            return f"{causes.said(cause)} {sentences.remedy(str(values.get('remedy', '')))}".strip() or _(
+                "fails"
             )
         case _:
             return _("Kubernetes %(version)s") % {"version": values.get("version") or "?"}

@@ -11,7 +11,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from monitoring.figures import evidence, plan, sentences, verdicts
+from monitoring.figures import causes, evidence, plan, sentences, verdicts
 from monitoring.figures.headlines import Headline
 from monitoring.figures.sentences import Form, Said
 from monitoring.models import Failure
@@ -205,7 +205,7 @@ def nothing(watched: Watched) -> tuple[str, str]:
                     filter(
                         None,
                         (
-                            sentences.own_words(watched.cause),
+                            causes.said(watched.cause),
                             sentences.remedy(watched.remedy)
                             or _("The connection in the administration says more."),
                         ),

@@ -10,6 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from monitoring.figures import causes
 from numacore.kubeletstate import Kubelet, Setting
 from numacore.report import Policy
 from numacore.wire import Problem
@@ -114,7 +115,7 @@ def cause(field: str, problems: Iterable[Problem], *, asked: bool = False) -> st
     problem = next((each for each in problems if each.what.endswith(file)), None)
     if problem is None:
         return gettext("%(file)s was not found") % {"file": file}
-    return f"{file}: {problem.cause}"
+    return f"{file}: {causes.said(problem.cause)}"
 
 
 def shown(value: object) -> str:

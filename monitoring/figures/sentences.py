@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext, gettext_lazy, ngettext_lazy
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
+from monitoring.figures import causes
 from numacore.diagnosis import Reason
 
 
@@ -280,17 +281,8 @@ REMEDIES: dict[str, Promise] = {
 def cause(code: str, text: str) -> Said:
     """Why data is old, and what to do."""
     form = CAUSES.get(code)
-    said = filled(form, {"cause": text or _("unknown")}) if form else text or code
+    said = filled(form, {"cause": causes.said(text) or _("unknown")}) if form else causes.said(text) or code
     return Said(said, str(CAUSE_REMEDIES.get(code, "")))
-
-
-def own_words(cause: str) -> str:
-    """A cause as a process without a reader wrote it down ("field: sentence"), in the reader's language where the sentence is ours."""
-    field, colon, sentence = cause.partition(": ")
-    for start, text in (("", cause), (field + colon, sentence)):
-        if text and (known := gettext(text)) != text:
-            return start + known
-    return cause
 
 
 def remedy(code: str) -> str:
@@ -319,4 +311,9 @@ def event(code: str, values: Mapping[str, object]) -> str:
         return ""
     if form is None:
         return ", ".join(f"{key}: {value}" for key, value in values.items())
-    return filled(form, values)
+    return filled(form, in_words(values))
+
+
+def in_words(values: Mapping[str, object]) -> Mapping[str, object]:
+    """Values with their cause in the reader's language."""
+    return {**values, "cause": causes.said(str(values["cause"]))} if values.get("cause") else values

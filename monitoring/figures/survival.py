@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from monitoring.figures import amounts, verdicts
+from monitoring.figures import amounts, reading, verdicts
 from monitoring.figures.headlines import Headline
 from monitoring.figures.sentences import Said
 from numacore.diagnosis import Reason
@@ -79,8 +79,8 @@ def shown(of: Outlook, policy: str, problems: Iterable[Problem] = ()) -> Shown:
 
 READERS = {"cpu": "cpu-state", "memory": "memory-state"}
 """Who reads the state file of a manager (`numaagent.readers.statefiles`)."""
-DAMAGED = "it is damaged"
-"""How that reader begins when the file is there and does not say what such files say."""
+DAMAGED = "damaged"
+"""The kind of cause when the file is there and does not say what such files say."""
 
 
 def _unread(problem: Reason, problems: Iterable[Problem]) -> Said | None:
@@ -89,16 +89,11 @@ def _unread(problem: Reason, problems: Iterable[Problem]) -> Said | None:
     told = next((each for each in problems if each.reader == reader), None)
     if told is None:
         return None
-    text = _("%(file)s cannot be used: %(cause)s.") % {"file": told.what, "cause": told.cause.rstrip(".")}
-    if not told.cause.startswith(DAMAGED):
+    found = reading.problem(told)
+    text = _("%(file)s cannot be used: %(cause)s.") % {"file": told.what, "cause": found.text.rstrip(".")}
+    if found.code != DAMAGED:
         return Said(text, _("Let the exporter read the state files in /var/lib/kubelet."))
-    return Said(
-        text,
-        _(
-            "A kubelet does not start with a state file that it cannot read: drain the node, remove this file and restart the kubelet, "
-            "which writes a new one."
-        ),
-    )
+    return Said(text, found.remedy)
 
 
 def _why(verdict: Verdict, policy: str) -> tuple[str, str]:

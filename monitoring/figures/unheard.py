@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
-from monitoring.figures import sentences
+from monitoring.figures import causes, sentences
 from monitoring.models import Connection, Endpoint, KubernetesNode
 
 FILE = "docs/kubernetes/numa-exporter.yaml"
@@ -85,7 +85,7 @@ def _silent(endpoint: Endpoint) -> Step:
         )
     return Step(
         _("An exporter's address is known for it (%(url)s), and it does not answer: %(cause)s")
-        % {"url": endpoint.url, "cause": cause},
+        % {"url": endpoint.url, "cause": causes.said(cause)},
         sentences.remedy(endpoint.remedy),
     )
 

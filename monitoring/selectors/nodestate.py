@@ -53,6 +53,9 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[wire.Problem, ...] = ()
     exporter: wire.Exporter | None = None
     endpoint: Endpoint | None = None
+    ownership_age: float | None = None
+    """Seconds since the kubelet's socket last told who owns CPUs, memory and devices, where it fails and that is still shown; None = that is
+    as new as the rest."""
 
 
 class NeverHeardError(Node.DoesNotExist):
@@ -109,7 +112,14 @@ def _live(node: Node, endpoint: Endpoint | None, state: HotNode, facts: Facts, n
         problems=state.problems,
         exporter=state.exporter,
         endpoint=endpoint,
+        ownership_age=_ownership_age(facts, state.taken, age),
     )
+
+
+def _ownership_age(facts: Facts, taken: float, age: float) -> float | None:
+    """`taken`: the node's clock at its answer, which came `age` seconds ago; only that clock can be compared with the kubelet's."""
+    since = facts.kubelet.stale_since if facts.kubelet else None
+    return None if since is None else age + max(0.0, taken - since)
 
 
 def _heard_since(node: Node, moment: float) -> bool:

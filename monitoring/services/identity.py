@@ -160,7 +160,7 @@ class _Register:
         twins = self._of_uid.get((claim.cluster, uid), []) if uid else []
         twin = next((node for node in twins if node.name != name), None)
         if named is not None:
-            self._unclaimed(named, endpoint, f"node {name}", failures.CLAIMED)
+            self._unclaimed(named, endpoint, failures.CLAIMED)
         if endpoint.origin == Endpoint.Origin.POD and endpoint.name != name:
             raise ConflictError(failures.ELSEWHERE, f"its pod runs on {endpoint.name} and speaks for {name}")
         if named is not None and named.pk in self._of_api:
@@ -168,9 +168,7 @@ class _Register:
         if claim.cluster in self._whole:
             raise ConflictError(failures.STRANGER, f"the API server of this cluster has no node {name}")
         if twin is not None:
-            self._unclaimed(
-                twin, endpoint, f"node {twin.name}, which has the same machine-id", failures.CLONE
-            )
+            self._unclaimed(twin, endpoint, failures.CLONE)
             self._leave(twin, Code.GONE, {"renamed": name})
         if named is not None and uid and not named.uid:
             self._changes.update(named, uid=uid)
@@ -180,11 +178,14 @@ class _Register:
             named = None
         return (named, twin is not None) if named is not None else (self._arrive(claim), True)
 
-    def _unclaimed(self, node: Node, endpoint: Endpoint, what: str, remedy: str) -> None:
+    def _unclaimed(self, node: Node, endpoint: Endpoint, remedy: str) -> None:
         """Raises if another exporter that answers has the node."""
         for other in self._voices[_key(node)].values():
             if other.pk != endpoint.pk and other.enabled and not other.conflict and other.state == OK:
-                raise ConflictError(remedy, f"{other.url} speaks for {what} already")
+                cause = f"{other.url} speaks for node {node.name} already"
+                if remedy == failures.CLONE:
+                    cause = f"{other.url} speaks for node {node.name}, which has the same machine-id already"
+                raise ConflictError(remedy, cause)
 
     def _refuse(self, endpoint: Endpoint, verdict: ConflictError) -> _Verdict:
         text = str(verdict)[:500]

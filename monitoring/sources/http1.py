@@ -94,8 +94,11 @@ class Connection(asyncio.Protocol):
         if self._mode == self._read_to_end and exc is None:
             self._finish(keep=False)
             return
-        cause = "closed the connection before it answered" if not self._started else "broke off its answer"
-        self._fail(failures.UNREACHABLE, f"the exporter {cause}")
+        early, late = (
+            "the exporter closed the connection before it answered",
+            "the exporter broke off its answer",
+        )
+        self._fail(failures.UNREACHABLE, late if self._started else early)
 
     def data_received(self, data: bytes) -> None:
         if self._done is None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from monitoring import selectors
-from monitoring.figures import charts
+from monitoring.figures import causes, charts
 from monitoring.forms import SpanForm
 from monitoring.selectors import Series
 from monitoring.views.node import NodeView
@@ -48,4 +48,7 @@ def note(series: Series) -> str:
     }
     if not series.error:
         return said
-    return _("%(said)s (Prometheus does not answer: %(cause)s)") % {"said": said, "cause": series.error}
+    return _("%(said)s (Prometheus does not answer: %(cause)s)") % {
+        "said": said,
+        "cause": causes.said(series.error),
+    }

@@ -18,7 +18,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from monitoring import forms, selectors
-from monitoring.figures import charts, drawing, headlines, kubelet, saidby, sentences, survival, unheard
+from monitoring.figures import (
+    causes,
+    charts,
+    drawing,
+    headlines,
+    kubelet,
+    reading,
+    saidby,
+    sentences,
+    survival,
+    unheard,
+)
 from monitoring.models import Node, Pod
 from monitoring.selectors import NeverHeardError, NodeState, failures, kubernetes, sources
 from monitoring.views import misread
@@ -143,6 +154,8 @@ class NodePage(NodeView, ClusterPage):
             headline=headlines.of_node(report, numa=facts.topology.numa, live=state.live),
             stale=sentences.cause(state.cause, state.cause_text) if state.stale else None,
             remedy=sentences.remedy(state.remedy),
+            problems=reading.problems(state.problems),
+            old_ownership=None if state.ownership_age is None else reading.old_ownership(state.problems),
             tab=self.tab,
             tab_template=f"monitoring/node/{self.tab}.html",
             tabs=self.tabs(),
@@ -190,6 +203,7 @@ class NodePage(NodeView, ClusterPage):
                 "settings": kubelet.rows(told, self.state.report.policy, self.state.problems, force),
                 "restart": survival.of_node(self.state.facts, self.state.problems),
                 "running": running,
+                "running_cause": causes.said(running.cause) if running else "",
                 "running_remedy": sentences.remedy(running.remedy) if running else "",
             }
         if self.tab == "events":

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from django_htmx.http import HttpResponseClientRefresh
 
 from monitoring import hot, selectors
-from monitoring.figures import evidence, manifests, plan
+from monitoring.figures import causes, evidence, manifests, plan
 from monitoring.figures.headlines import Headline
 from monitoring.selectors import planning
 from monitoring.selectors.planning import Question
@@ -224,7 +224,9 @@ class Planner(ClusterPage):
             return Headline("danger", _("Some values are not acceptable."), _("The form names them."))
         if self.failure:
             return Headline(
-                "unknown", _("The store of live data cannot be reached: %(cause)s") % {"cause": self.failure}
+                "unknown",
+                _("The store of live data cannot be reached: %(cause)s")
+                % {"cause": causes.said(self.failure)},
             )
         return plan.headline(self.plan, self.question) if self.plan else None
 

@@ -4,6 +4,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from monitoring.figures import causes
+
 ACTIONS: dict[str, str | Promise] = {
     "sign-in": _("sign-in"),
     "sign-out": _("sign-out"),
@@ -90,13 +92,13 @@ OBSTACLES: dict[str, tuple[Promise, Promise]] = {
 def obstacle(code: str, cause: str = "") -> tuple[str, str]:
     """Why a clean-up does not go on, and what to do; `cause` in others' words stands between."""
     text, remedy = OBSTACLES[code]
-    return (f"{text} {cause}" if cause else str(text)), str(remedy)
+    return (f"{text} {causes.said(cause)}" if cause else str(text)), str(remedy)
 
 
 def hindrance(error: str) -> str:
     """Why a clean-up does not get on, as `Cleanup.error` has it: a code, and perhaps the cause in others' words."""
     code, _colon, cause = error.partition(": ")
-    return obstacle(code, cause)[0] if code in OBSTACLES else error
+    return obstacle(code, cause)[0] if code in OBSTACLES else causes.said(error)
 
 
 PHASE = "its phase is "
@@ -112,7 +114,7 @@ def cause(text: str) -> str:
     """Why a pod was left alone; an API server's own words stay as they are."""
     if text.startswith(PHASE):
         return gettext("its phase is %(phase)s") % {"phase": text.removeprefix(PHASE)}
-    return str(CAUSES.get(text, text))
+    return str(CAUSES.get(text) or causes.said(text))
 
 
 def detail(text: str) -> str:

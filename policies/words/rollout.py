@@ -14,6 +14,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
+from monitoring.figures import causes as own_words
 from monitoring.figures import kubelet, sentences
 from monitoring.figures.headlines import Headline, Level
 from monitoring.figures.sentences import Form, Said
@@ -83,7 +84,7 @@ DAYS: dict[str, Promise] = {
 def obstacle(code: str, cause: str = "") -> tuple[str, str]:
     """Why something is not done, and what to do; `cause` in others' words stands between."""
     text, remedy = OBSTACLES[code]
-    return (f"{text} {cause}" if cause else str(text)), str(remedy)
+    return (f"{text} {own_words.said(cause)}" if cause else str(text)), str(remedy)
 
 
 def option_fault(code: str) -> str:
@@ -277,6 +278,8 @@ def shown(values: Mapping[str, str | int | float]) -> dict[str, object]:
         found["outcome"] = str(ANSWERS[str(values["outcome"])])
     if "message" in values:
         found.setdefault("words", values["message"])
+    if "words" in found:
+        found["words"] = own_words.said(str(found["words"]))
     if values.get("why") in FORMS:
         found["why"] = sentences.filled(FORMS[str(values["why"])][0], values)
     return found

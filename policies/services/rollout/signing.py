@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from monitoring.models.sealed import Unreadable
 from numacore.change import order as orders
@@ -40,13 +41,13 @@ def signer() -> Signer:
     """Raises RolloutError (`no-key`): there is a key that cannot be used."""
     pem = settings.NUMAWEB_ORDER_KEY or _stored()
     if isinstance(pem, Unreadable):
-        raise RolloutError("no-key", cause="it was encrypted with another secret key")
+        raise RolloutError("no-key", cause=_("it was encrypted with another secret key"))
     try:
         private = serialization.load_pem_private_key(pem.encode("utf-8"), None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise RolloutError("no-key", cause=str(error)[:200]) from None
     if not isinstance(private, Ed25519PrivateKey):
-        raise RolloutError("no-key", cause="it is no Ed25519 key")
+        raise RolloutError("no-key", cause=_("it is no Ed25519 key"))
     return Signer(private)
 
 

@@ -145,7 +145,12 @@ def hear(node: Node, endpoint: Endpoint, now: datetime) -> None:
                 hashes={name: each.hash for name, each in sections.items()},
                 confirmed=dict.fromkeys(sections, at),
                 problems=(
-                    Problem("kubelet", "/var/lib/kubelet/memory_manager_state", "permission denied", 4),
+                    Problem(
+                        "memory-state",
+                        "/var/lib/kubelet/memory_manager_state",
+                        "it is damaged: it is empty",
+                        4,
+                    ),
                 ),
                 seconds=1.0,
                 sections={name: each.data for name, each in sections.items()},

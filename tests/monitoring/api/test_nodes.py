@@ -45,12 +45,18 @@ def test_it_reports_a_live_node(get: Get, lab: Lab) -> None:
     }
     assert found["problems"] == [
         {
-            "reader": "kubelet",
+            "reader": "memory-state",
+            "name": "State of the memory manager",
             "what": "/var/lib/kubelet/memory_manager_state",
-            "cause": "permission denied",
+            "code": "damaged",
+            "cause": "it is damaged: it is empty",
+            "text": "it is damaged: it is empty",
+            "remedy": "A kubelet does not start with a state file that it cannot read: drain the node, remove this file and restart the "
+            "kubelet, which writes a new one.",
             "count": 4,
         }
     ]
+    assert found["data"]["ownership_age"] is None
     assert found["endpoint"]["url"] == "http://10.0.0.1:9105"
 
 

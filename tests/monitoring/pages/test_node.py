@@ -21,8 +21,8 @@ from tests.monitoring.pages.conftest import CART, POSTGRES
 from tests.numacore.whatif import nodes
 
 
-def page(client: Client, node: str = "node-07", **query: str) -> str:
-    return client.get(f"/c/east/nodes/{node}/", query).content.decode()
+def page(client: Client, node: str = "node-07", language: str = "en", **query: str) -> str:
+    return client.get(f"/c/east/nodes/{node}/", query, headers={"Accept-Language": language}).content.decode()
 
 
 def row(text: str, container: str) -> str:
@@ -223,11 +223,65 @@ def test_it_tells_the_age_and_cause_of_old_data_with_a_remedy(east: Cluster, as_
 def test_it_names_what_cannot_be_read_where_the_person_looks(east: Cluster, as_viewer: Client) -> None:
     row = Node.objects.get(name="node-07")
     facts = machines.server(machines.topology(sockets=2, numa=2, cores=32, threads=1))
-    problem = wire.Problem("kubelet", "/var/lib/kubelet/cpu_manager_state", "permission denied", 7)
-    seeds.live(row, facts, node_report(facts), seeds.now(), (problem,))
+    damaged = "it is damaged: JSON is malformed: invalid character (byte 0)"
+    problems = (
+        wire.Problem("cpu-state", "/var/lib/kubelet/cpu_manager_state", damaged, 7),
+        wire.Problem("topology", "/sys/devices/system/node/node8/distance", "it does not exist", 2),
+        wire.Problem("tomorrow", "/sys/new", "a cause of tomorrow", 1),
+    )
+    seeds.live(row, facts, node_report(facts), seeds.now(), problems)
     text = plain(page(as_viewer))
-    assert "1 thing on this node cannot be read" in text
-    assert "kubelet /var/lib/kubelet/cpu_manager_state permission denied 7" in text
+    assert "3 things on this node cannot be read" in text
+    assert (
+        f"State of the CPU manager /var/lib/kubelet/cpu_manager_state {damaged} A kubelet does not start"
+        in text
+    )
+    assert "drain the node, remove this file and restart the kubelet" in text
+    assert (
+        "Topology /sys/devices/system/node/node8/distance it does not exist Check that the exporter sees"
+        in text
+    )
+    assert "tomorrow /sys/new a cause of tomorrow Look at the exporter&#x27;s log" in text
+    chinese = plain(page(as_viewer, language="zh-hans"))
+    assert (
+        "CPU 管理器的状态 /var/lib/kubelet/cpu_manager_state 它已损坏：JSON 格式有误（第 0 字节：无效字符）"
+        in chinese
+    )
+    assert "拓扑 /sys/devices/system/node/node8/distance 它不存在" in chinese
+    assert "请先驱逐该节点上的 Pod，删除此文件，再重启 kubelet" in chinese
+    assert "a cause of tomorrow" in chinese  # in the words of the exporter that said it
+
+
+def test_ownership_that_a_hanging_socket_told_long_ago_looks_old(east: Cluster, as_viewer: Client) -> None:
+    row = Node.objects.get(name="node-07")
+    facts = machines.server(machines.topology(sockets=2, numa=2, cores=32, threads=1))
+    assert facts.kubelet is not None
+    now = seeds.now()
+    old = machines.replaced(facts.kubelet, stale_since=now - 300)
+    hangs = "the kubelet did not answer within 2 s; see whether it is busy or stuck"
+    problem = wire.Problem("podresources", "/var/lib/kubelet/pod-resources/kubelet.sock", hangs, 30)
+    facts = machines.replaced(facts, kubelet=old)
+    seeds.live(row, facts, node_report(facts), now, (problem,))
+    for tab in ("topology", "containers"):
+        text = plain(page(as_viewer, tab=tab))
+        assert "Who owns which CPUs, memory and devices here is 5 min old." in text
+        assert "did not answer within 2 s" in text
+        assert "journalctl -u kubelet" in text
+    assert "此处 CPU、内存和设备的归属信息是 5 分钟前的。" in plain(page(as_viewer, language="zh-hans"))
+    told = as_viewer.get("/api/v1/clusters/east/nodes/node-07/").json()
+    assert 300 <= told["data"]["ownership_age"] < 360
+    assert told["data"]["stale"] is False
+    fresh = machines.replaced(facts, kubelet=machines.replaced(old, stale_since=None))
+    seeds.live(row, fresh, node_report(fresh), now, ())
+    assert "Who owns which CPUs" not in plain(page(as_viewer))
+
+
+def test_why_an_exporter_fails_is_said_in_the_readers_language(east: Cluster, as_viewer: Client) -> None:
+    Endpoint.objects.filter(node__name="silent").update(
+        state="failing", error="10.0.0.7:9797: Connection refused", remedy="check-exporter-runs"
+    )
+    text = plain(page(as_viewer, "silent", language="zh-hans"))
+    assert "10.0.0.7:9797: 连接被拒绝" in text
 
 
 def test_it_shows_unknown_use_as_unknown(east: Cluster, as_viewer: Client) -> None:

@@ -1,0 +1,272 @@
+"""The English sentences in which collector, watcher and exporters write down why something failed, for `causes` to recognise.
+
+`%(cause)s` is a sentence of its own. A test takes all that the sources and the exporter can say and finds each of them here.
+"""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_noop as _
+
+SYSTEM = (
+    _("Connection refused"),
+    _("No route to host"),
+    _("Network is unreachable"),
+    _("Host is down"),
+    _("Connection timed out"),
+    _("Connection reset by peer"),
+    _("Broken pipe"),
+    _("Cannot assign requested address"),
+    _("Permission denied"),
+    _("Operation not permitted"),
+    _("Operation not supported"),
+    _("Input/output error"),
+    _("Invalid argument"),
+    _("File name too long"),
+    _("Too many open files"),
+    _("Too many open files in system"),
+    _("Cannot allocate memory"),
+    _("No such file or directory"),
+    _("Is a directory"),
+    _("No such device or address"),
+    _("Stale file handle"),
+    _("Resource temporarily unavailable"),
+    _("Interrupted system call"),
+    _("Name or service not known"),
+    _("Temporary failure in name resolution"),
+    _("timed out"),
+)
+"""What the operating system says (errno(3), gai_strerror(3))."""
+
+LIBRARIES = (
+    _("%(cause)s - at `%(place)s`"),
+    _("JSON is malformed: %(cause)s (byte %(byte)s)"),
+    _("trailing characters"),
+    _("invalid character"),
+    _("invalid number"),
+    _("expected ':'"),
+    _("expected ',' or ']'"),
+    _("expected ',' or '}'"),
+    _("trailing comma in array"),
+    _("trailing comma in object"),
+    _("object keys must be strings"),
+    _("invalid escape character in string"),
+    _("invalid utf-8 characters in string"),
+    _("Input data was truncated"),
+    _("Object missing required field `%(field)s`"),
+    _("Expected `%(wanted)s`, got `%(found)s`"),
+    _("Expected `%(wanted)s`"),
+    _("Integer value out of range"),
+    _("Number out of range"),
+    _("Invalid value %(value)s"),
+    _("Invalid enum value %(value)s"),
+    _("Invalid UTF-8 encoded string"),
+    _("maximum recursion depth exceeded%(where)s"),
+    _("certificate verify failed: %(cause)s"),
+    _("[SSL: CERTIFICATE_VERIFY_FAILED] %(cause)s"),
+    _("%(cause)s (_ssl.c:%(line)s)"),
+    _("self-signed certificate"),
+    _("self-signed certificate in certificate chain"),
+    _("unable to get local issuer certificate"),
+    _("certificate has expired"),
+    _("certificate is not yet valid"),
+    _("Hostname mismatch, certificate is not valid for '%(name)s'."),
+    _("IP address mismatch, certificate is not valid for '%(name)s'."),
+    _("Error %(number)s connecting to %(place)s. %(cause)s."),
+    _("Timeout connecting to server"),
+    _("Timeout reading from socket"),
+    _("Timeout reading from %(place)s"),
+    _("Connection closed by server."),
+    _("Server disconnected"),
+)
+"""What msgspec, OpenSSL, redis-py and aiohttp say."""
+
+VALUES = (
+    _("the list %(text)s has more than %(most)s parts"),
+    _("empty part in the list %(text)s"),
+    _("the CPU mask has more than %(most)s words"),
+    _("%(text)s is not a 32-bit hexadecimal word of a CPU mask"),
+    _("the range %(text)s runs backwards"),
+    _("the stride of %(text)s is not USED/GROUP with 0 < USED <= GROUP"),
+    _("%(text)s is not an id or a range of ids"),
+    _("%(text)s has an id outside %(first)s-%(last)s"),
+    _("%(busy)s busy and %(idle)s idle counters for %(cpus)s CPUs"),
+    _("NUMA node %(node)s has %(count)s distances, the machine %(nodes)s NUMA nodes"),
+    _("%(what)s ids are not ascending and unique: %(left)s before %(right)s"),
+    _("expected a list of ids such as '0-3,8', got %(found)s"),
+)
+"""What the core says of values that are none."""
+
+COLLECTING = (
+    _("the exporter closed the connection before it answered"),
+    _("the exporter broke off its answer"),
+    _("no answer"),
+    _("no whole answer within %(seconds)s s"),
+    _("the answer's headers are larger than 16 KiB"),
+    _("what answers there does not speak HTTP/1.1"),
+    _("the answer has a header line without a colon"),
+    _("the answer's length is no number"),
+    _("the answer has %(bytes)s bytes, more than %(most)s"),
+    _("the answer has more than %(most)s bytes"),
+    _("more came than the answer's length says"),
+    _("a chunk of the answer has no length"),
+    _("the answer comes in too many small pieces"),
+    _("a chunk's length is no number"),
+    _("a chunk is longer than it says"),
+    _("too much unfinished data of all exporters together"),
+    _("the answer is packed in a way that was not asked for"),
+    _("the answer cannot be unpacked"),
+    _("the answer unpacks to more than %(most)s bytes"),
+    _("the packed answer is cut off"),
+    _("the exporter refuses the bearer token (status %(status)s)"),
+    _("the address redirects (status %(status)s), and redirects are not followed"),
+    _("there is no %(path)s at this address (status 404)"),
+    _("the exporter answers with status %(status)s"),
+    _("TLS with %(place)s: %(cause)s"),
+    _("the host name %(host)s cannot be resolved"),
+    _("the stored certificate authority is no certificate in PEM form"),
+    _("the bearer token has characters that a header cannot have"),
+    _("the stored bearer token cannot be read: it was encrypted with another secret key"),
+    _("numaweb could not process this node's answer: %(cause)s"),
+    _("the address has characters that an address cannot have, or is too long"),
+    _("the address cannot be read: %(cause)s"),
+    _("the address must begin with http:// or https://"),
+    _("the address must not hold a user name or password"),
+    _("the address must end before '?' and '#'"),
+    _("the address names no host"),
+    _("the host name has no address"),
+    _("%(address)s is a link-local or cloud metadata address, which numaweb never asks"),
+    _("%(address)s is no address of one host"),
+    _("%(address)s is numaweb's own machine: list it in NUMAWEB_PROMETHEUS_ALLOW to ask there"),
+    _("the snapshot has %(bytes)s bytes, more than %(most)s"),
+    _("the snapshot has a NUL character in a text, which no name has and databases refuse"),
+    _("the snapshot cannot be read: %(cause)s"),
+    _(
+        "the snapshot has version %(version)s; this side reads %(first)s to %(last)s: "
+        "bring the exporter and numaweb to neighbouring versions"
+    ),
+    _("the snapshot has version %(version)s; this side reads %(first)s to %(last)s"),
+    _("the node's name is none that a host can have"),
+    _("section %(section)s cannot be read: %(cause)s"),
+    _("section %(section)s: %(cause)s"),
+    _("section %(section)s has a hash that is not that of its content"),
+    _("section %(section)s has a hash that nobody asked for and no content"),
+    _("columns for each of %(nodes)s NUMA nodes are needed"),
+    _("as many times as CPUs are needed"),
+    _("expected whole numbers"),
+    _("more memory than a machine can have"),
+    _("the endpoint was removed"),
+    _("its pod runs on %(node)s and speaks for %(other)s"),
+    _("the API server of this cluster has no node %(node)s"),
+    _("%(url)s speaks for node %(node)s, which has the same machine-id already"),
+    _("%(url)s speaks for node %(node)s already"),
+    _("Redis cannot be read: %(cause)s"),
+    _("Redis cannot be written: %(cause)s"),
+)
+"""What the collector says of exporters and of its stores."""
+
+PROMETHEUS = (
+    _("no answer within %(seconds)s s"),
+    _("no connection within %(seconds)s s"),
+    _("TLS: %(cause)s"),
+    _("this is the address of numaweb's own database or Redis"),
+    _("what answers there is no Prometheus"),
+    _("Prometheus says: %(cause)s"),
+    _("Prometheus refuses the bearer token (status %(status)s)"),
+    _("it answers with status %(status)s"),
+)
+
+WATCHING = (
+    _("this is no configuration of a kubelet: %(cause)s"),
+    _("this is no discovery document of an API server: %(cause)s"),
+    _("the stored certificate or key cannot be read: %(cause)s"),
+    _("the answer is no review of rights: %(cause)s"),
+    _("this is no API server: %(cause)s"),
+    _("the file %(path)s holds no token that can be read"),
+    _("HTTP %(status)s: an API server does not answer so"),
+    _("HTTP %(status)s"),
+    _("the answer is longer than %(most)s bytes"),
+    _("the connection ended in the middle: %(cause)s"),
+    _("the server gives the same page again and again"),
+    _("the answer is no list of Kubernetes: %(cause)s"),
+    _("the server is at version %(version)s, before %(known)s"),
+    _("the server ended the watch after %(seconds)s s"),
+    _("nothing came for %(seconds)s s, not even a bookmark"),
+    _("an event cannot be read: %(cause)s"),
+    _("an event is longer than %(most)s bytes"),
+    _("the watch ended in the middle of an event"),
+    _("there is no context “%(name)s”; there are: %(known)s"),
+    _("there is no cluster “%(name)s”"),
+    _("there is no user “%(name)s”"),
+    _("the file %(path)s cannot be read: %(cause)s"),
+    _("this is no YAML that can be read: see line %(line)d, column %(column)d"),
+    _("the text is longer than %(most)d bytes"),
+    _("it is not of the right kind: %(what)s"),
+)
+"""What the watcher says of API servers and of kubeconfigs, where it has values in it."""
+
+READING = {
+    "missing": (_("it does not exist"),),
+    "no-right": (
+        _("no right to read it: run the exporter as root, or give its user the right"),
+        _("the kernel forbids to read it: run the exporter as root on the host's trees"),
+    ),
+    "links": (_("its links run in a circle"), _("it is a folder where a file was expected")),
+    "files-open": (_("too many open files: raise the limit of open files (ulimit -n)"),),
+    "too-large": (_("it is larger than %(most)s bytes and was not used"),),
+    "distances": (
+        _("%(text)s is not a row of distances"),
+        _("a distance is larger than %(most)s: not used"),
+        _("it has %(count)s distances, the machine has %(nodes)s NUMA nodes: not used"),
+    ),
+    "rubbish": (
+        _("it holds bytes that are no text"),
+        _("it is empty"),
+        _("%(text)s is not a whole number"),
+        _("%(text)s is too large a number"),
+        _("it lists no CPU"),
+        _("its lines of CPUs are not numbers"),
+        _("its CPUs are not in ascending order, or too many"),
+        _("it leaves out CPU %(cpu)s, whose cache it describes"),
+    ),
+    "damaged": (_("it is damaged: %(cause)s"),),
+    "yaml": (
+        _("it is not YAML: %(cause)s"),
+        _("it was not used: %(cause)s"),
+        _("it holds no table"),
+    ),
+    "flag": (_("%(text)s is not a value of this flag"),),
+    "no-cgroups": (
+        _("no cgroup file system is here: mount the host's /sys, or name the folder in NUMAAGENT_CGROUP"),
+    ),
+    "hangs": (_("the kubelet did not answer within %(seconds)s s; see whether it is busy or stuck"),),
+    "nobody": (
+        _(
+            "nobody answers on the socket; see whether the kubelet runs, and whether its folder is mounted here"
+        ),
+    ),
+    "refused": (_("the kubelet refused: %(cause)s"), _("its answer cannot be used: %(cause)s")),
+    "no-socket": (
+        _("it is not a socket"),
+        _("the path of a socket has at most %(most)s bytes; name a shorter root"),
+    ),
+    "defect": (_("unexpected: %(cause)s"),),
+    "many": (_("more different problems than are kept apart"),),
+    "failed": (_("the read failed"),),
+}
+"""What readers of the exporter say of a file, by the kind of cause, which decides what can be done."""
+
+INSIDE = (
+    _("unknown error"),
+    _("%(value)s where a table was expected"),
+    _("%(value)s where a list of CPUs was expected"),
+    _("%(value)s where a list was expected"),
+    _("%(value)s where an amount was expected"),
+    _("%(value)s is no id of a NUMA node"),
+    _("a name has a NUL character"),
+    _("it has no %(field)s"),
+    _("it has aliases (*name), which configuration files do not need"),
+    _("it has more than %(values)s values or %(levels)s levels"),
+)
+"""What they say within another cause."""
+
+GENERAL = (*SYSTEM, *LIBRARIES, *VALUES, *COLLECTING, *PROMETHEUS, *WATCHING, *INSIDE)
