@@ -18,13 +18,12 @@ from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
+from monitoring.services import storing
 from numaweb import metrics, refusals, roles
 from policies import audit
 
 CONTENT_TYPE = "application/problem+json"
 API_PREFIX = "/api/"
-# How SQLite and PostgreSQL say that there is no room.
-FULL = ("disk is full", "no space left", "could not extend file")
 
 
 def details(status: int, detail: str, **extra: Any) -> dict[str, Any]:
@@ -130,10 +129,11 @@ def failed(request: HttpRequest) -> HttpResponse:
 
 def without_database(request: HttpRequest, error: OperationalError) -> HttpResponse:
     """The database is away, busy or full: nothing was changed, and trying again may help."""
-    if any(word in str(error).lower() for word in FULL):
+    kind = storing.kind_of(error)
+    if kind == "full":
         detail = _("The disk of the database is full. Nothing was changed.")
         remedy = _("An administrator must free space; then try again.")
-    elif "locked" in str(error).lower():
+    elif kind == "locked":
         detail = _("The database is busy with other writes. Nothing was changed.")
         remedy = _("Try again in a moment.")
     else:

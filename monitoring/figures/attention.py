@@ -153,12 +153,36 @@ NOTES: dict[str, tuple[Promise, Promise, str]] = {
         gettext_lazy("%(cause)s Check the Redis address and whether Redis runs; nothing stored is lost."),
         "",
     ),
+    "database-refuses": (
+        gettext_lazy("The database takes nothing new"),
+        gettext_lazy("%(refusal)s"),
+        "",
+    ),
     "samples-dropped": (
         gettext_lazy("History has gaps: %(count)s samples could not be stored"),
         gettext_lazy("The database did not take them in time. Look at its load and at its free space."),
         "",
     ),
 }
+REFUSALS: dict[str, Promise] = {
+    "full": gettext_lazy(
+        "It is full. Free space on its disk or enlarge its volume; what is stored stays, and writing goes on by itself."
+    ),
+    "locked": gettext_lazy(
+        "Somebody holds it locked. Look for a long transaction or another program that has it open (PostgreSQL: pg_stat_activity); writing goes on by itself."
+    ),
+    "read-only": gettext_lazy(
+        "It can only be read. Look whether it is a standby, or for SQLite whether numaweb may write to the file and its folder."
+    ),
+    "damaged": gettext_lazy(
+        "It cannot be written because of a fault of its disk or its file. Look at the disk and at the database's log; the newest backup can be restored."
+    ),
+    "away": gettext_lazy(
+        "It does not answer those who write. Check that it runs and is reached at its address; writing goes on by itself."
+    ),
+    "refused": gettext_lazy("It refused a write. The log of the worker or watcher has its words."),
+}
+"""Why the database takes nothing, and what to do; by the kinds of `services.storing`."""
 PAGES = {
     "admission-refused": "failures",
     "nodes-unheard": "monitoring",
@@ -228,7 +252,7 @@ def plain(note: Note) -> Told:
 
 def spoken(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Names of facts and sources as people know them, and causes in the reader's language."""
-    names = {"fact": saidby.FACTS, "source": saidby.SOURCES}
+    names = {"fact": saidby.FACTS, "source": saidby.SOURCES, "refusal": REFUSALS}
     known = {key: names[key].get(value, value) if key in names else value for key, value in values.items()}
     return sentences.in_words(known)
 
@@ -247,6 +271,8 @@ def health(part: Part) -> str:
         return str(ABSENT.get(part.name, ""))
     if part.name == "exporter":
         return _("%(ok)s of %(total)s answer") % part.values
+    if part.name == "database" and part.state == "failing":
+        return str(REFUSALS.get(str(part.values.get("code")), REFUSALS["refused"]))
     if part.state == "failing":
         return causes.said(part.cause) or _("fails")
     kind = part.values.get("kind")

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 from django.db.models import F, Q
 
+from monitoring import hot
 from monitoring.models import Cluster, Container, Endpoint
 from monitoring.selectors import failures, inventory, kubernetes
 
@@ -161,8 +162,11 @@ def of_nodes(rows: list[dict[str, Any]]) -> list[Attention]:
     ]
 
 
-def service(counts: Mapping[str, int], failure: str) -> list[Attention]:
+def service(counts: Mapping[str, int], failure: str, refused: hot.Note | None) -> list[Attention]:
+    """`failure` of the hot store; `refused`: what the database did not take."""
     found = []
+    if refused is not None:
+        found.append(Attention("danger", "database-refuses", {"refusal": refused.code}))
     if failure:
         found.append(Attention("danger", "store-unreachable", {"cause": failure}))
     if dropped := counts.get("samples_dropped"):

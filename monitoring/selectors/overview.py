@@ -12,7 +12,15 @@ from django.db.models import Count, F, Q, Sum
 
 from monitoring import hot
 from monitoring.models import Cluster, Container, Endpoint, Node
-from monitoring.selectors import attention, configuration, failures, inventory, kubernetes, ordering
+from monitoring.selectors import (
+    attention,
+    configuration,
+    failures,
+    inventory,
+    kubernetes,
+    ordering,
+    storing,
+)
 from monitoring.selectors.attention import Attention
 
 WORST = 10
@@ -89,6 +97,7 @@ def overview(cluster: Cluster, now: datetime) -> Overview:
     tiles = [_tile(row, heard.get(row["pk"]), now.timestamp()) for row in rows if row["slot"] is not None]
     unheard = [row["name"] for row in rows if row["slot"] is None]
     refusals = failures.recent(cluster, now)
+    refused = storing.refusal(notes, now.timestamp())
     reached, untold = kubernetes.reached(cluster), kubernetes.untold(cluster, now)
     found = [
         *attention.refusals(refusals),
@@ -99,7 +108,7 @@ def overview(cluster: Cluster, now: datetime) -> Overview:
         *attention.unheard(unheard),
         *attention.of_nodes(rows),
         *attention.contradicted(cluster),
-        *attention.service(counts, failure),
+        *attention.service(counts, failure, refused),
     ]
     total = len(found) + sum(row["crossing"] or 0 for row in rows) - attention.shown(found)
     ages = [tile.age for tile in tiles if tile.age is not None and tile.state == "ok"]
@@ -113,7 +122,7 @@ def overview(cluster: Cluster, now: datetime) -> Overview:
         attention_total=total,
         refusals=refusals,
         untold=untold,
-        components=_components(cluster, tiles, reached, notes, failure),
+        components=_components(cluster, tiles, reached, notes, failure, refused),
         tiles=tiles,
         planes=planes,
     )
@@ -228,6 +237,7 @@ def _components(
     reached: kubernetes.Reached,
     notes: dict[str, hot.Note],
     failure: str,
+    refused: hot.Note | None,
 ) -> list[Component]:
     listening = Endpoint.objects.filter(cluster=cluster, enabled=True).aggregate(
         total=Count("pk"), ok=Count("pk", filter=Q(state=Endpoint.State.OK, conflict=""))
@@ -248,9 +258,17 @@ def _components(
         Component("collector", _collector(tiles)),
         _kubernetes(reached),
         _prometheus(notes.get("prometheus")),
-        Component("database", "ok", {"kind": connection.vendor}),
+        _database(refused),
         Component("redis", redis, cause=failure),
     ]
+
+
+def _database(refused: hot.Note | None) -> Component:
+    """That it can be read is known, or nobody would see this; whether it takes what is written those know who write."""
+    if refused is None:
+        return Component("database", "ok", {"kind": connection.vendor})
+    values = {"kind": connection.vendor, "code": refused.code, "at": refused.at}
+    return Component("database", "failing", values)
 
 
 def _collector(tiles: list[Tile]) -> Literal["ok", "failing", "absent"]:

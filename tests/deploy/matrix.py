@@ -43,6 +43,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "no-exporter": {"exporter.enabled": False},
     "exporter-tls": {"exporter.tls.enabled": True, "exporter.kubeletDir": "/data/kubelet"},
+    "drop-ins": {"exporter.kubeletDropIns": "/etc/kubernetes/kubelet.conf.d"},
     "one-of-each": {"worker.replicas": 1, "watcher.replicas": 1, f"{WEB}.replicas": 1},
     "no-policies": {"global.networkPolicies": False},
     "offline": {

@@ -109,6 +109,15 @@ def test_prometheus_finds_the_exporter_and_one_port(defaults: list[Object]) -> N
     assert [port["containerPort"] for port in container["ports"]] == [config.DEFAULT_PORT]
 
 
+def test_the_exporter_sees_drop_ins_of_another_folder_and_cannot_write_there(helm: Helm) -> None:
+    folder = "/etc/kubernetes/kubelet.conf.d"
+    spec = pods(helm.template({"exporter.kubeletDropIns": folder}))["numa-exporter"]["spec"]
+    [volume] = [each for each in spec["volumes"] if each.get("hostPath", {}).get("path") == folder]
+    [mount] = [each for each in spec["containers"][0]["volumeMounts"] if each["name"] == volume["name"]]
+    assert (mount["mountPath"], mount["readOnly"]) == (f"/host{folder}", True)
+    assert volume["hostPath"]["type"] == "Directory"  # nothing is made on the host
+
+
 def test_the_exporter_is_the_one_of_the_documents(defaults: list[Object]) -> None:
     """docs/kubernetes has it for who takes no chart; the chart adds its token, its account and where it may run."""
     text = (ROOT / "docs" / "kubernetes" / "numa-exporter.yaml").read_text(encoding="utf-8")

@@ -56,6 +56,9 @@ def test_every_mistyped_key_is_refused_by_its_name(helm: Helm) -> None:
         ("worker.resources.limit", {"memory": "1Gi"}, "limit"),
         ("exporter.tls.issuerRef.nane", "x", "nane"),
         ("exporter.tolerations", [{"operater": "Exists"}], "operater"),
+        ("exporter.kubeletDropIns", "etc/drop-ins", "/exporter/kubeletDropIns"),
+        ("exporter.kubeletDropIns", "/etc/kubernetes", "/exporter/kubeletDropIns"),
+        ("exporter.kubeletDropIns", "/etc/kubernetes/pki/", "/exporter/kubeletDropIns"),
         ("postgresql.persistence.size", "20 Gi", "/postgresql/persistence/size"),
     ],
 )

@@ -131,15 +131,18 @@ def answering(raw: bytes) -> Talk:
     return talk
 
 
+def work(shard: int, results: list[str] | None = None) -> None:
+    """One shift, in a thread of its own; what it says goes to `results`."""
+    said = services.collect(shard)
+    if results is not None:
+        results.append(said)
+    connections.close_all()
+
+
 def collect_until(reached: Callable[[], bool], shard: int = 0, seconds: float = 20.0) -> str:
     """Works a shift in a thread until something is so, and ends it; what the shift says."""
     results: list[str] = []
-
-    def work() -> None:
-        results.append(services.collect(shard))
-        connections.close_all()
-
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=work, args=(shard, results))
     thread.start()
     deadline = time.monotonic() + seconds
     try:

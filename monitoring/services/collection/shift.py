@@ -21,7 +21,7 @@ from django.db import DatabaseError, connections
 from monitoring import hot, live
 from monitoring.history import NodeSample
 from monitoring.hot import StoreError
-from monitoring.services import endpoints, identity, leases, recording
+from monitoring.services import endpoints, identity, leases, recording, storing
 from monitoring.services.collection import writing
 from monitoring.services.collection.backlog import Backlog
 from monitoring.services.collection.isolation import apart
@@ -75,10 +75,14 @@ def wanted(shard: int) -> bool:
 
 
 def run(shard: int) -> Result:
-    """Works one shift, unless somebody else does. Blocking; not within an event loop."""
+    """Works one shift, unless somebody else does. Blocking; not within an event loop. Raises DatabaseError."""
     if _end.is_set():
         return "busy"
-    tenure = leases.take(lease_of(shard), float(settings.NUMAWEB_COLLECT_LEASE))
+    try:
+        tenure = leases.take(lease_of(shard), float(settings.NUMAWEB_COLLECT_LEASE))
+    except DatabaseError as error:
+        storing.refused(lease_of(shard), error)
+        raise
     if tenure is None:
         return "busy"
     prepare()
@@ -177,8 +181,8 @@ class Shift:
             log.warning("a shift ends: its lease was lost", shard=self.shard, error=str(error))
             self._lost.set()
         except DatabaseError as error:
-            self._roster.news.counts["database_errors"] += 1
             log.warning("the database does not take it", duty=work.__name__, error=str(error))
+            await self._io(storing.refused, lease_of(self.shard), error)
         except StoreError as error:
             log.warning("the hot store does not take it", duty=work.__name__, error=str(error))
         except Exception as error:  # noqa: BLE001 - the other duties go on

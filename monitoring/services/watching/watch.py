@@ -28,7 +28,7 @@ from monitoring.kube.resources import NRT_ALPHA1, NRT_ALPHA2, Resource
 from monitoring.kube.sinks import Listing, WatchState
 from monitoring.models import Connection, SourceView
 from monitoring.selectors import reaching
-from monitoring.services import leases
+from monitoring.services import leases, storing
 from monitoring.services.leases import LeaseLostError, Tenure
 from monitoring.services.watching import health, told, wanted
 from monitoring.services.watching.configz import Configz
@@ -113,7 +113,7 @@ class ClusterWatch:
                         self._log.info("watch.begins")
                         return tenure
             except DatabaseError as error:
-                self._log.warning("watch.database", error=str(error))
+                await self._refused(error)
             await asyncio.sleep(self._waits.beat)
 
     async def _hold(self, tenure: Tenure) -> None:
@@ -128,8 +128,16 @@ class ClusterWatch:
                 self._log.warning("watch.lease-lost")
                 lost = True
             except* DatabaseError as errors:
-                self._log.warning("watch.database", error=str(errors.exceptions[0]))
+                await self._refused(errors)
             await asyncio.sleep(self._waits.retry * random.uniform(0.5, 1.0))
+
+    async def _refused(self, error: BaseException) -> None:
+        """Notes a write that the database refused."""
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        self._log.warning("watch.database", error=str(error))
+        if isinstance(error, DatabaseError):
+            await self._job(partial(storing.refused, self._lease, error))
 
     async def _beat(self, tenure: Tenure) -> None:
         while True:
