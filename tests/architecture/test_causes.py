@@ -100,7 +100,9 @@ def spelled(node: ast.expr) -> Iterator[str]:
         case ast.Constant(value=str(text)):
             yield text
         case ast.JoinedStr(values=parts):
-            yield "".join(each.value if isinstance(each, ast.Constant) else sample(each) for each in parts)
+            yield "".join(
+                str(each.value) if isinstance(each, ast.Constant) else sample(each) for each in parts
+            )
         case ast.IfExp(body=body, orelse=orelse):
             yield from spelled(body)
             yield from spelled(orelse)
