@@ -21,7 +21,6 @@ from numacore.change.leaving import Leaving
 from numacore.change.managed import NodeInfo
 from numacore.change.route import Route
 from numacore.change.wish import Wish
-from numacore.cpuset import CpuSetError
 from numacore.diagnosis import Reason
 from numacore.facts import Facts
 from numacore.kubelet import cpu_manager, machine, restart
@@ -29,13 +28,12 @@ from numacore.kubelet.checks import documents
 from numacore.kubelet.checks.assembly import Document, File, Sources, assemble
 from numacore.kubelet.checks.check import Checked
 from numacore.kubelet.checks.findings import Finding
-from numacore.kubelet.errors import EndError, UnsupportedError
+from numacore.kubelet.errors import UnsupportedError
 from numacore.kubelet.machine import Machine
 from numacore.kubelet.node import StateFiles
 from numacore.kubelet.restart import Survival
 from numacore.kubelet.settings import Settings
 from numacore.kubeletstate import Kubelet, KubeletFile
-from numacore.quantity import QuantityError
 from numacore.whatif import candidate, surviving
 from numacore.whatif.surviving import NO_AGES, Ages, Outlook
 
@@ -77,7 +75,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     unchanged: Outlook = Outlook()
     """What a restart would bring without the change."""
     changed: Survival | None = None
-    """What the restart with it would bring to the pods that run now, if none is evicted before."""
+    """What the restart with it would bring to the pods that run now, if none is evicted before; None = it was not come to."""
     keeps: tuple[str, ...] = ()
     """Uids of pods that go on with the CPUs that they have, though nobody keeps them for them any more, until they are started anew."""
     moves: tuple[str, ...] = ()
@@ -135,7 +133,10 @@ class _Preview:
             return Change(refusals=(Reason(f"edit-{error.reason}", values),))
         if wrong := self._without_effect(asked, route, text):
             return Change(refusals=(wrong,))
-        return self._consequences(asked, route, standing, keys, text)
+        try:
+            return self._consequences(asked, route, standing, keys, text)
+        except UnsupportedError as error:
+            return Change(refusals=(Reason("change-not-judged", {"words": str(error)}),))
 
     def _text(self, asked: Asked, route: Route, standing: str | None) -> tuple[dict[str, Any], str]:
         """What an order asks for, and the file's new text."""
@@ -212,12 +213,9 @@ class _Preview:
     def _gone(self, present: Settings, settings: Settings, files: StateFiles) -> tuple[Leaving, ...]:
         return leaving.leaving(present, settings, self.machine, files)
 
-    def _restarted(self, settings: Settings, files: StateFiles) -> Survival | None:
-        try:
-            running = surviving.running_pods(self.facts, self.ages)
-            return restart.survival(settings, self.machine, files, running)
-        except (UnsupportedError, EndError, QuantityError, CpuSetError):
-            return None
+    def _restarted(self, settings: Settings, files: StateFiles) -> Survival:
+        running = surviving.running_pods(self.facts, self.ages)
+        return restart.survival(settings, self.machine, files, running)
 
     def _owners(self, settings: Settings, gone: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Pods with CPUs of their own, when the file goes in which these stand.

@@ -150,6 +150,10 @@ CHANGE: dict[str, Form] = {
     "change-version-unknown": (
         _("Nobody tells the version of this kubelet, so its rules are not known and nothing is changed on it."), _("Connect the cluster to Kubernetes, which tells it."),
     ),
+    "change-not-judged": (
+        _("Whether this kubelet would start with the change, and which pods it would keep, cannot be told (%(words)s), so nothing is changed on it."),
+        _("Change it by hand, or let its firmware make fewer NUMA nodes."),
+    ),
     "change-no-effect": (
         _("Written into %(file)s, %(field)s would not come into force: another file says otherwise."), _("Look at the node's other files and drop-ins."),
     ),

@@ -16,6 +16,7 @@ from numacore.kubelet.checks import documents
 from numacore.kubeletstate import CpuManagerState, Kubelet, KubeletFile, Setting
 from numacore.whatif import changing
 from numacore.whatif.changing import Change
+from tests.numacore import machines
 from tests.numacore.whatif import nodes
 
 PATH = "/var/lib/kubelet/config.yaml"
@@ -181,6 +182,24 @@ def test_what_cannot_be_done_says_why(facts: Facts, code: str) -> None:
     found = asked(Wish(topology_policy="single-numa-node"), facts)
     assert codes(found) == [code]
     assert (found.diff, found.keys, found.after) == ((), {}, "")
+
+
+def many_numa_nodes() -> Facts:
+    """17 NUMA nodes of one CPU each: one more than can be enumerated."""
+    on = machines.topology({at: str(at) for at in range(17)})
+    state = CpuManagerState("static", CpuSet.parse("0-16"), {})
+    known = node(file(TEXT.replace("restricted", "none")), cpu_state=state)
+    return msgspec.structs.replace(known, topology=on, attributes=machines.attributes(on), containers=())
+
+
+def test_where_nobody_can_tell_what_a_restart_would_bring_nothing_is_changed() -> None:
+    found = asked(Wish(topology_policy="restricted", max_allowable_numa_nodes=32), many_numa_nodes())
+    assert codes(found) == ["change-not-judged"]
+    assert "17 NUMA nodes" in str(found.refusals[0].values["words"])
+    assert (found.diff, found.keys, found.changed) == ((), {}, None)
+    without_a_policy = asked(Wish(reserved_cpus="1"), many_numa_nodes())
+    assert without_a_policy.refusals == ()
+    assert without_a_policy.changed is not None
 
 
 def test_a_flag_that_beats_the_file_is_named() -> None:
