@@ -154,3 +154,24 @@ def collect_until(reached: Callable[[], bool], shard: int = 0, seconds: float = 
         thread.join(20)
         shift._end.clear()
     return results[0]
+
+
+@contextlib.contextmanager
+def working(shard: int = 0) -> Iterator[None]:
+    """A shift beside."""
+    thread = threading.Thread(target=work, args=(shard,))
+    thread.start()
+    try:
+        yield
+    finally:
+        services.end_shifts()
+        thread.join(20)
+        shift._end.clear()
+
+
+def until(reached: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Waits for something that a shift brings about."""
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.02)

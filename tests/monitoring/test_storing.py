@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-import threading
 import time
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import psycopg
@@ -19,9 +16,8 @@ from monitoring import hot, selectors, services
 from monitoring.models import Cluster, HistoryJournal, Node
 from monitoring.selectors import storing as told
 from monitoring.services import storing
-from monitoring.services.collection import shift
 from tests.monitoring import exporters
-from tests.monitoring.exporters import collect_until
+from tests.monitoring.exporters import collect_until, until, working
 
 
 def pragma(text: str) -> int:
@@ -63,28 +59,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections that are made now wait a moment for a lock, and not half a minute."""
     options = connections.settings["default"]["OPTIONS"]
     monkeypatch.setitem(options, "timeout", 0.3)
-
-
-@contextlib.contextmanager
-def working() -> Iterator[None]:
-    """A shift beside."""
-    thread = threading.Thread(target=exporters.work, args=(0,))
-    thread.start()
-    try:
-        yield
-    finally:
-        services.end_shifts()
-        thread.join(20)
-        shift._end.clear()
-
-
-def until(reached: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if reached():
-            return
-        time.sleep(0.02)
-    pytest.fail(f"not within {seconds} s")
 
 
 def heard_of(node: int) -> float:
