@@ -8,6 +8,8 @@ import { t } from "./words.js";
 const FRESH = 5; // seconds of age that still count as live
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 15000;
+const SOON_PAUSE = 2000; // the longest of the first attempts: whoever waits for a restart is back within three seconds of it
+const SOON = 20; // so many attempts
 const SILENCE = 20000; // milliseconds without a message after which the connection counts as dead
 
 // What the server says before it closes, and with which code, as states of ours.
@@ -96,7 +98,8 @@ export class Live {
     this.state = farewell;
     this.show();
     if (FINAL.includes(farewell)) return;
-    const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.min(this.failures - 1, 6));
+    const longest = this.failures > SOON ? LONGEST_PAUSE : SOON_PAUSE;
+    const pause = Math.min(longest, FIRST_PAUSE * 2 ** Math.min(this.failures - 1, 6));
     this.again(pause * (0.5 + Math.random()));
   }
 
