@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import structlog
@@ -34,6 +35,8 @@ GOING_AWAY = 1001
 STALLED = 1013
 SIGNED_OUT = 4401
 FORBIDDEN = 4403
+GOODBYE_SECONDS = 1.0
+"""For browsers that do not read."""
 
 
 class Hub:
@@ -80,18 +83,29 @@ class Hub:
                 mailbox.close(GOING_AWAY, "restart")
 
     def _wrap_signal(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The server closes sockets at SIGTERM before it tells us; so we hear the signal first."""
+        """The server closes sockets at SIGTERM before it tells us, with a code of its own; so we hear the signal first, and it when our
+        browsers know. Told twice, it hears at once."""
         if threading.current_thread() is not threading.main_thread():
             return
         before = signal.getsignal(signal.SIGTERM)
 
         def handle(number: int, frame: Any) -> None:
-            loop.call_soon_threadsafe(self.goodbye)
-            if callable(before):
-                before(number, frame)
+            end = partial(before, number, frame)
+            if self.ending:
+                end()
+            else:
+                loop.call_soon_threadsafe(self._keep, self._leave(end))
 
         if callable(before):
             signal.signal(signal.SIGTERM, handle)
+
+    async def _leave(self, end: Callable[[], object]) -> None:
+        """Says goodbye, and ends when all heard it or those that do not read had their time."""
+        self.goodbye()
+        runners = list(self._runners.values())
+        if runners:
+            await asyncio.wait(runners, timeout=GOODBYE_SECONDS)
+        end()
 
     # Browsers ------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ const SILENCE = 20000; // milliseconds without a message after which the connect
 
 // What the server says before it closes, and with which code, as states of ours.
 const REASONS = { "signed-out": "signedOut", forbidden: "refused", unknown: "gone", "too-many": "tooMany", restart: "restarting" };
-const CODES = { 1001: "restarting", 4401: "signedOut", 4403: "refused", 4404: "gone", 4429: "tooMany" };
+const CODES = { 1001: "restarting", 1012: "restarting", 4401: "signedOut", 4403: "refused", 4404: "gone", 4429: "tooMany" };
 const FINAL = ["signedOut", "refused", "gone"];
 
 /** Why a connection was not made, by asking for the page itself: it may be gone, restarting or not ours any more. */

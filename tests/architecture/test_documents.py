@@ -76,3 +76,12 @@ def test_it_describes_every_metric(language: str) -> None:
     assert rows.keys() == own.keys()
     if language == "en":
         assert rows == own
+
+
+def test_every_test_that_stands_for_a_fault_is_there() -> None:
+    text = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+/\w+\.py)(?:::(\w+))?`", text.split("## Faults")[1].split("\n## ")[0])
+    assert len(named) > 15
+    for file, test in named:
+        found = (ROOT / "tests" / file).read_text(encoding="utf-8")
+        assert f"def {test}(" in found or not test, f"{file}::{test}"

@@ -276,6 +276,18 @@ async def test_it_says_that_the_server_goes_away(hub: Hub, cluster: Cluster, as_
     assert await closed(browser) == 1001
 
 
+async def test_the_server_ends_when_all_open_pages_heard_that_it_goes(
+    hub: Hub, cluster: Cluster, as_viewer: Client
+) -> None:
+    browsers = [await opened(as_viewer, OVERVIEW) for _ in range(5)]
+    for browser in browsers:
+        await text(browser, "hello")
+    left: list[int] = []
+    await hub._leave(lambda: left.append(len(hub._runners)))
+    assert left == [0]
+    assert [await closed(browser) for browser in browsers] == [1001] * 5
+
+
 async def test_it_gives_a_sign_of_life(hub: Hub, cluster: Cluster, as_viewer: Client) -> None:
     browser = await opened(as_viewer, OVERVIEW)
     assert abs((await text(browser, "beat"))["at"] - time.time()) < 5
