@@ -88,6 +88,8 @@ class Hub:
         if threading.current_thread() is not threading.main_thread():
             return
         before = signal.getsignal(signal.SIGTERM)
+        if not callable(before):
+            return
 
         def handle(number: int, frame: Any) -> None:
             end = partial(before, number, frame)
@@ -96,8 +98,7 @@ class Hub:
             else:
                 loop.call_soon_threadsafe(self._keep, self._leave(end))
 
-        if callable(before):
-            signal.signal(signal.SIGTERM, handle)
+        signal.signal(signal.SIGTERM, handle)
 
     async def _leave(self, end: Callable[[], object]) -> None:
         """Says goodbye, and ends when all heard it or those that do not read had their time."""
