@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
 from datetime import UTC, datetime
@@ -13,9 +14,10 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from monitoring import hot, selectors, services
-from monitoring.models import Cluster, HistoryJournal, Node
+from monitoring.models import Cluster, Connection, HistoryJournal, Node
 from monitoring.selectors import storing as told
-from monitoring.services import storing
+from monitoring.services import leases, storing
+from monitoring.services.watching.watch import ClusterWatch, Waits
 from tests.monitoring import exporters
 from tests.monitoring.exporters import collect_until, until, working
 
@@ -168,3 +170,27 @@ def test_no_address_of_the_database_is_kept() -> None:
     assert told.refusal({"x": note, "database/a": note}, note.at + 10) == note
     assert told.refusal({"database/a": note}, note.at + 60) is None
     assert told.refusal({"prometheus": note}, note.at) is None
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_watcher_that_the_database_refuses_says_so_and_tries_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = await Cluster.objects.acreate(slug="watched", name="Watched")
+    connected = await Connection.objects.acreate(cluster=cluster)
+    tries: list[str] = []
+
+    def full(name: str) -> bool:
+        tries.append(name)
+        raise OperationalError("database or disk is full")
+
+    monkeypatch.setattr(leases, "suspect", full)
+    work = asyncio.create_task(ClusterWatch(connected, Waits(beat=0.01)).run())
+    async with asyncio.timeout(10):
+        while len(tries) < 3:  # noqa: ASYNC110 - what is waited for is on no event
+            await asyncio.sleep(0.01)
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+    assert hot.store().notes()[f"database/watch/{cluster.pk}"].code == "full"
+    assert refused("full")
+    assert hot.store().counts()["database_errors"] >= 2
