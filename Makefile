@@ -108,8 +108,8 @@ services:
 .PHONY: test test-all
 test: ## everything that a commit must pass
 test-all: ## that, and all tests on a real node
-test: PARTS = lint test-unit test-oracle test-cluster test-deploy test-services test-browser
-test-all: PARTS = lint test-unit test-oracle test-cluster test-deploy test-services test-browser test-node
+test: PARTS = lint test-unit test-oracle test-cluster test-deploy test-node-short test-services test-browser
+test-all: PARTS = lint test-unit test-oracle test-cluster test-deploy test-node test-services test-browser
 test-all: export NUMAAGENT_KILL_GAP = 1
 test test-all: env assets messages services
 	@failed=
@@ -140,7 +140,7 @@ test-node: env messages services ## tests on an emulated node with a real kubele
 
 .PHONY: test-node-short
 test-node-short: env messages services ## of those one of each kind; a machine that cannot emulate a node skips them by name
-	@NUMAWEB_TEST_NODE=optional $(BIN)/python -m pytest tests/node/test_parts.py tests/node/test_changes.py tests/node/test_exporter.py
+	@NUMAWEB_TEST_NODE=optional $(BIN)/python -m pytest tests/node -m short
 
 .PHONY: test-services
 test-services: env messages services ## tests on real PostgreSQL, Redis, Celery and Prometheus

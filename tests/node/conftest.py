@@ -18,7 +18,7 @@ from tests import goprograms
 from tests.cluster import programs as control
 from tests.cluster.controlplane import ControlPlane
 from tests.node import disk as disks
-from tests.node import images, network
+from tests.node import images, needs, network
 from tests.node import machine as machines
 from tests.node import programs as node_programs
 from tests.node.disk import Disk
@@ -60,11 +60,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def _parts() -> Parts | str:
     say = goprograms.announce
     try:
-        network.check()  # first, since everything else takes minutes
+        needs.check()
         programs = control.control_plane(say)
         disk = disks.disk(node_programs.node(say), say)
         return Parts(programs, machines.booted(disk, say), images.agent(say))
-    except (goprograms.LackingError, NetworkError) as lacking:
+    except goprograms.LackingError as lacking:
         return str(lacking)
     except subprocess.CalledProcessError as failure:
         pytest.exit(f"{failure}; what Go said stands above", returncode=1)

@@ -81,6 +81,7 @@ def test_none_to_single_numa_node_and_back_to_the_original(plain: Lab) -> None:
     assert applier.leftovers() == ""
 
 
+@pytest.mark.short
 def test_a_kubelet_that_does_not_start_goes_back(lab: Lab) -> None:
     applier = Applier(lab)
     running(lab, ("one", 2))
@@ -99,6 +100,7 @@ def test_a_kubelet_that_does_not_start_goes_back(lab: Lab) -> None:
     assert applier.leftovers() == ""
 
 
+@pytest.mark.short
 def test_a_pod_across_numa_nodes_is_lost_as_the_preview_says(shared_lab: Lab) -> None:
     lab = shared_lab
     lab.fresh(

@@ -14,6 +14,7 @@ from tests.node import exporter, pods
 from tests.node.exporter import Told
 from tests.node.lab import NAME, Lab
 
+pytestmark = pytest.mark.short
 MIB = 1 << 20
 EVERYBODYS = CpuSet.parse("0-1,4-7")
 """CPUs that nobody owns when two are pinned on NUMA node 0, whose first two are reserved."""

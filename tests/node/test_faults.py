@@ -67,7 +67,9 @@ def is_new(lab: Lab) -> None:
     lab.run(LASTING)
 
 
-@pytest.mark.parametrize("step", STANDS)
+@pytest.mark.parametrize(
+    "step", [pytest.param(each, marks=pytest.mark.short if each == "write" else ()) for each in STANDS]
+)
 def test_killed_while_the_kubelet_stands_the_dead_man_goes_back(step: str, plain: Lab) -> None:
     before, applier = Before(plain), Applier(plain)
     applier.killed(change(applier, **SOON), step)

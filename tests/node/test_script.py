@@ -41,6 +41,7 @@ def run(lab: Lab, word: str) -> tuple[int, str]:
     return int(said[-1]), said[-2]
 
 
+@pytest.mark.short
 def test_a_change_by_hand(plain: Lab) -> None:
     before = Before(plain)
     given = put(plain)
