@@ -1,5 +1,6 @@
 """What the emulated node is made of, without starting it: half-made things, missing programs, a wire that is taken."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -45,8 +46,10 @@ print("with a route" if HOST.rpartition(".")[0] in routes else "with everything"
 
 
 def test_a_second_node_is_refused_and_a_killed_run_leaves_nothing() -> None:
-    if subprocess.run(["unshare", "--net", "test", "-w", "/dev/net/tun"], capture_output=True).returncode:
-        lacks("a network of its own with a device for the emulated node: it takes root and /dev/net/tun")
+    programs = shutil.which("unshare") and shutil.which("ip")
+    probe = ["unshare", "--net", "test", "-w", "/dev/net/tun"]
+    if not programs or subprocess.run(probe, capture_output=True).returncode:
+        lacks("a network of its own for the emulated node: it takes root, unshare, ip and /dev/net/tun")
     command = ["unshare", "--net", sys.executable, "-c", TAKEN]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert told.stderr == ""
