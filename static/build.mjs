@@ -1,6 +1,7 @@
 // Bundles what the browser gets into static/dist: `node static/build.mjs [--watch]`.
 //
-//   app.js, app.css   the design system and our own modules (entries static/src/app.*)
+//   app.js, app.css   our own modules; the design system and our own rules (entries static/src/app.*)
+//   menus.js          the design system's behaviour, which app.js asks for
 //   plotly.js         charts: Plotly's core with scatter, bar and heatmap only, loaded by pages with a chart
 //   early.js          sets light or dark before the page is painted, asks for the data of charts before their scripts are here
 //   htmx.js           partial page updates
@@ -65,9 +66,10 @@ const withoutSideBar = {
 const bundles = [
   {
     ...shared,
-    entryPoints: { app: path.join(source, "app.js") },
+    entryPoints: { app: path.join(source, "app.js"), menus: path.join(source, "menus.js") },
     outdir: target,
     format: "esm",
+    external: ["./menus.js"],
   },
   {
     ...shared,
@@ -114,7 +116,9 @@ async function sprite() {
     const pen = 'fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"';
     return `<symbol id="${name}" viewBox="0 0 24 24" ${pen}>${shapes.trim()}</symbol>`;
   });
-  const all = (await Promise.all(symbols)).join("");
+  const logo = (await readFile(path.join(source, "favicon.svg"), "utf8"))
+    .replace(/^<svg[^>]*viewBox="([^"]*)"[^>]*>/, '<symbol id="numaweb" viewBox="$1">').replace("</svg>", "</symbol>").replace(/\s+/g, " ");
+  const all = [...(await Promise.all(symbols)), logo.trim()].join("");
   await writeFile(path.join(target, "icons.svg"), `<svg xmlns="http://www.w3.org/2000/svg">${all}</svg>`);
 }
 

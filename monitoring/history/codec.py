@@ -7,6 +7,7 @@ small; with small numbers most high bytes are 0, and side by side they vanish.
 from __future__ import annotations
 
 import struct
+import threading
 
 import numpy as np
 import zstandard
@@ -46,9 +47,7 @@ def unpack(data: bytes) -> Numbers:
     if version != VERSION or width not in WIDTHS or size > MOST:
         raise CodecError(f"a block of version {version} with {rows} x {columns} numbers of {width} bytes")
     try:
-        raw = zstandard.ZstdDecompressor().decompress(
-            bytes(data[HEADER.size :]), max_output_size=max(size, 1)
-        )
+        raw = _decompressor().decompress(bytes(data[HEADER.size :]), max_output_size=max(size, 1))
     except zstandard.ZstdError as error:
         raise CodecError(f"a block that cannot be unpacked: {error}") from error
     if len(raw) != size:
@@ -57,6 +56,17 @@ def unpack(data: bytes) -> Numbers:
     folded = np.ascontiguousarray(lanes).view(f"<u{width}").reshape(rows, columns).astype(np.uint64)
     steps = (folded >> np.uint64(1)).astype(np.int64) ^ -(folded & np.uint64(1)).astype(np.int64)
     return np.cumsum(steps, axis=1)
+
+
+def _decompressor() -> zstandard.ZstdDecompressor:
+    """One for each thread: to make it takes as long as to unpack a small block, and threads may not share one."""
+    if not hasattr(_own, "decompressor"):
+        _own.decompressor = zstandard.ZstdDecompressor()
+    found: zstandard.ZstdDecompressor = _own.decompressor
+    return found
+
+
+_own = threading.local()
 
 
 def _width(largest: int) -> int:

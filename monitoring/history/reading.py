@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -125,20 +125,35 @@ def _rows(wanted: Metric, chunk: chunks.Chunk) -> dict[str, Numbers]:
 
 def _journal(node: int, wanted: dict[str, Metric], start: int, end: int) -> dict[str, list[Piece]]:
     rows = HistoryJournal.objects.filter(bucket=journal.bucket(node), at__gte=start, at__lt=end)
+    told = (
+        (at, samples.unpack_many(data).of(node)) for at, data in rows.order_by("at").values_list("at", "data")
+    )
     pieces: dict[str, list[Piece]] = {name: [] for name in wanted}
-    for at, data in rows.order_by("at").values_list("at", "data"):
-        own = samples.unpack_many(data).of(node)
-        if own is not None:
-            for name, metric in wanted.items():
-                pieces[name].append((at, _picked(metric, own)))
+    for run in _runs([(at, own) for at, own in told if own is not None]):
+        table = np.stack([own for _, own in run], axis=2)
+        for name, metric in wanted.items():
+            pieces[name].append((run[0][0], _picked(metric, table)))
     return pieces
 
 
-def _picked(wanted: Metric, own: Numbers) -> dict[str, Numbers]:
+def _runs(told: list[tuple[int, Numbers]]) -> Iterator[list[tuple[int, Numbers]]]:
+    """Moments that follow one another at the step of the journal, of the same NUMA nodes: laid down at once, which takes a tenth of the time."""
+    run: list[tuple[int, Numbers]] = []
+    for at, own in told:
+        if run and not (at - run[-1][0] == detail().step and np.array_equal(own[0], run[-1][1][0])):
+            yield run
+            run = []
+        run.append((at, own))
+    if run:
+        yield run
+
+
+def _picked(wanted: Metric, table: Numbers) -> dict[str, Numbers]:
+    """Of a table by row, NUMA node and moment."""
     if wanted.per == "node":
-        return {NODE: own[1 + len(PER_NUMA) + PER_NODE.index(wanted), :1]}
-    row = own[1 + PER_NUMA.index(wanted)]
-    return {str(numa): row[i : i + 1] for i, numa in enumerate(own[0].tolist())}
+        return {NODE: table[1 + len(PER_NUMA) + PER_NODE.index(wanted), :1].reshape(-1)}
+    values = table[1 + PER_NUMA.index(wanted)]
+    return {str(numa): values[i] for i, numa in enumerate(table[0, :, 0].tolist())}
 
 
 def _thinned(grid: _Grid, wanted: Metric, most: int) -> Points:

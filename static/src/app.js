@@ -1,4 +1,4 @@
-// Entry of every page: the design system's behaviour and our own modules.
+// Entry of every page: our own modules, then the design system's behaviour.
 
 import * as choice from "./choice.js";
 import * as documents from "./document.js";
@@ -24,4 +24,4 @@ if (charts) {
   await Promise.race([charts, new Promise((over) => setTimeout(over, LONGEST))]);
   await new Promise(whenIdle);
 }
-await import("@tabler/core/dist/js/tabler.esm.js");
+await import("./menus.js");

@@ -22,25 +22,31 @@ export function embedded(id) {
 }
 
 const language = document.documentElement.lang || "en";
-const whole = new Intl.NumberFormat(language, { maximumFractionDigits: 0 });
-const tenth = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
-const hundredth = new Intl.NumberFormat(language, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const whole = figure({ maximumFractionDigits: 0 });
+const tenth = figure({ maximumFractionDigits: 1 });
+const hundredth = figure({ minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
+/** Writes numbers in the page's language. The browser takes milliseconds to learn how, so it learns when the first is written. */
+function figure(options) {
+  let format;
+  return (value) => (format ??= new Intl.NumberFormat(language, options)).format(value);
+}
+
 /** A share, 0 to 1, as a percentage; `unknown` where nobody knows. */
-export const percent = (share, unknown) => (share === null || share === undefined ? unknown : `${whole.format(share * 100)}%`);
+export const percent = (share, unknown) => (share === null || share === undefined ? unknown : `${whole(share * 100)}%`);
 
 export const factor = (value, unknown) =>
-  value === null || value === undefined ? unknown : `${hundredth.format(value)} ×`;
+  value === null || value === undefined ? unknown : `${hundredth(value)} ×`;
 
-export const count = (value, unknown) => (value === null || value === undefined ? unknown : tenth.format(value));
+export const count = (value, unknown) => (value === null || value === undefined ? unknown : tenth(value));
 
 /** Bytes in binary units. */
 export function bytes(value, unknown) {
   if (value === null || value === undefined) return unknown;
   const power = Math.min(UNITS.length - 1, value > 0 ? Math.max(0, Math.floor(Math.log2(value) / 10)) : 0);
   const scaled = value / 1024 ** power;
-  return `${(scaled < 100 ? tenth : whole).format(scaled)} ${UNITS[power]}`;
+  return `${(scaled < 100 ? tenth : whole)(scaled)} ${UNITS[power]}`;
 }
 
 /** Two amounts of bytes, one of the other: the unit is written once where both have it. */
@@ -68,8 +74,11 @@ export function perFrame(then) {
   };
 }
 
-/** Calls `then` when the browser has nothing better to do, within a second. */
+/** Calls `then` when the browser has nothing better to do, within a second of showing what was drawn until now. */
 export function whenIdle(then) {
-  if (window.requestIdleCallback) window.requestIdleCallback(() => then(), { timeout: 1000 });
-  else setTimeout(then, 100);
+  const idle = () => {
+    if (window.requestIdleCallback) window.requestIdleCallback(() => then(), { timeout: 1000 });
+    else setTimeout(then, 100);
+  };
+  requestAnimationFrame(() => requestAnimationFrame(idle));
 }

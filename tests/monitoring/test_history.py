@@ -116,9 +116,11 @@ def test_it_keeps_the_nodes_of_many_rows_apart(node: Node) -> None:
 def test_it_follows_a_machine_that_gets_another_numa_node(node: Node) -> None:
     history.write_journal(0, T0, [sample(node, (0.25, 0.5))])
     history.write_journal(0, T0 + 10, [sample(node, (0.25, 0.5, 0.75), (0, 1, 4))])
+    history.write_journal(0, T0 + 20, [sample(node, (0.25, 0.5, 1.0), (0, 2, 4))])
     for _ in range(2):
-        values = history.read(node.pk, "busy", T0, T0 + 20, 10).values
-        assert values == {"0": [0.25, 0.25], "1": [0.5, 0.5], "4": [None, 0.75]}
+        values = history.read(node.pk, "busy", T0, T0 + 30, 10).values
+        expected = {"0": [0.25] * 3, "1": [0.5, 0.5, None], "2": [None, None, 0.5], "4": [None, 0.75, 1.0]}
+        assert values == expected
         history.compact(T0 + DAY)
 
 

@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from monitoring.models import Cluster, Endpoint, Node, SourceView
+from monitoring.views.node import TABS
 from numacore import wire
 from numacore.cpuset import CpuSet
 from numacore.kubeletstate import CpuManagerState, Setting
@@ -38,6 +39,17 @@ def test_it_answers_in_its_first_sentence(east: Cluster, as_viewer: Client) -> N
     assert "2 containers reach across NUMA nodes." in text
     assert "Worst is ml-serve / ranker-5f7c / worker: its CPUs are on NUMA 2, 3." in text
     assert "67% of its memory lies on NUMA 0, 1." in text
+
+
+def test_charts_wait_for_no_script_that_they_do_not_need(east: Cluster, as_viewer: Client) -> None:
+    shown = {tab: page(as_viewer, tab=tab) for tab in TABS}
+    loading = {tab for tab, text in shown.items() if "htmx.js" in text}
+    assert {tab for tab, text in shown.items() if " hx-" in text} <= loading
+    assert (
+        loading
+        == {tab for tab, text in shown.items() if "plotly.js" not in text}
+        == TABS.keys() - {"history"}
+    )
 
 
 def test_it_says_that_nothing_can_cross_on_one_numa_node(east: Cluster, as_viewer: Client) -> None:
