@@ -66,7 +66,10 @@ node_modules/.stamp: package.json package-lock.json .npmrc
 	npm ci --ignore-scripts --loglevel=error
 	touch $@
 
-static/dist/.stamp: node_modules/.stamp static/build.mjs $(shell find static/src -type f 2>/dev/null)
+# The style sheet has the rules for classes that these name.
+NAMING = $(shell find static/src templates monitoring policies numaweb -type f -name '*.html' -o -name '*.py' -o -path 'static/src/*' 2>/dev/null)
+
+static/dist/.stamp: node_modules/.stamp static/build.mjs $(NAMING)
 	@$(call say,Bundles for the browser (static/dist))
 	node static/build.mjs
 	touch $@

@@ -1,14 +1,17 @@
 """Everything as `make run` starts it, and Chromium in front of it: pages as a person meets them.
 
-A test that leaves an error in the browser's console, or an address that the content security policy refused, fails.
+A test that leaves an error in the browser's console, or an address that the content security policy refused, fails. So does one whose page ends
+with a class for which the design system has rules and the style sheet, which is built of those that are used, has none.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qs
@@ -122,6 +125,26 @@ def wait_for_node(page: Page, site: Site) -> None:
     pytest.fail(f"no page of {NODE} after 30 s")
 
 
+# Charts bring rules of their own.
+CLASSES = (
+    "[...document.querySelectorAll('[class]:not(.js-plotly-plot *)')].flatMap((each) => [...each.classList])"
+)
+
+
+@cache
+def dropped() -> set[frozenset[str]]:
+    """For each selector of the design system that is not in the built style sheet the classes that it asks for."""
+    whole, built = ROOT / "node_modules/@tabler/core/dist/css/tabler.css", ROOT / "static/dist/app.css"
+    named = set(CLASS.findall(built.read_text()))
+    asked = (CLASS.findall(NEGATION.sub("", each)) for each in SELECTOR.findall(whole.read_text()))
+    return {frozenset(each) for each in asked if not named.issuperset(each)}
+
+
+SELECTOR = re.compile(r"([^{},;]+)(?=,|\{)")
+NEGATION = re.compile(r":not\([^()]*\)")
+CLASS = re.compile(r"\.([A-Za-z_][\w-]*)")
+
+
 class Visitor:
     """Somebody signed in, who remembers everything that the browser complained about."""
 
@@ -158,6 +181,12 @@ class Visitor:
         assert answer.status == 200, path
         return page
 
+    def unstyled(self) -> set[frozenset[str]]:
+        """Classes of the pages as they are now that lost a rule which the design system has for them."""
+        pages = [page for context in self.contexts for page in context.pages]
+        found = {name for page in pages for name in page.evaluate(CLASSES)}
+        return {each for each in dropped() if each <= found}
+
     def close(self) -> None:
         for context in self.contexts:
             context.close()
@@ -167,6 +196,8 @@ class Visitor:
 def visitor(browser: Browser, site: Site, session: Path) -> Iterator[Visitor]:
     made = Visitor(browser, site, session)
     yield made
+    unstyled = made.unstyled()
     made.close()
     surprising = [each for each in made.complaints if not each.startswith(made.expected or ("\0",))]
     assert surprising == []
+    assert unstyled == set()
