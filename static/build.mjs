@@ -52,7 +52,7 @@ const BEHAVIOUR = path.join(modules, "@tabler", "core", "dist", "js", "tabler.es
 async function named() {
   const found = await Promise.all(NAMING.map((folder) => readdir(folder, { recursive: true, withFileTypes: true })));
   const files = found.flat().filter((each) => each.isFile() && /\.(html|py|js)$/.test(each.name));
-  const paths = [BEHAVIOUR, ...files.map((each) => path.join(each.path, each.name))];
+  const paths = [BEHAVIOUR, ...files.map((each) => path.join(each.parentPath ?? each.path, each.name))];
   const text = (await Promise.all(paths.map((file) => readFile(file, "utf8")))).join("\n");
   const words = new Set(text.match(/[\w-]+/g));
   const beginnings = [...new Set(text.match(/[a-z][\w-]*-(?=\$?\{|["'`])/g))];
