@@ -48,6 +48,13 @@ class NumaReport(msgspec.Struct, frozen=True):
     memory: MemoryUse | None
     devices: tuple[Device, ...]
 
+    @property
+    def free(self) -> int | None:
+        """CPUs that a container may still get for its own; None = nobody says."""
+        if self.pinned is None or self.pinnable is None:
+            return None
+        return max(0, self.pinnable - self.pinned)
+
 
 class ContainerReport(msgspec.Struct, frozen=True):
     """One container's placement and what it costs. None = unknown."""

@@ -19,6 +19,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "role_label": roles.LABELS.get(role or "", ""),
         "help_address": guide.address(_name(request)) if known else "",
         "menu": slots.menu(user) if known else [],
+        "quick_entries": slots.entries(user) if known else [],
         "overview_cards": slots.cards(user) if known else [],
         "page_actions": slots.actions(user) if known else {},
         "http_warning": role == roles.ADMINISTRATOR and not settings.NUMAWEB_TLS,

@@ -38,6 +38,15 @@ SLOTS = [
         template="policies/parts/node_rollouts.html",
     ),
     Slot(
+        kind="entry",
+        order=300,
+        permission=READ,
+        label=_("What happens if I change the policy?"),
+        url_name="policies",
+        per_cluster=True,
+        icon="adjustments",
+    ),
+    Slot(
         kind="menu",
         order=350,
         permission=READ,
@@ -51,6 +60,7 @@ SLOTS = [
         kind="menu",
         order=900,
         permission="policies.view_auditentry",
+        role="administrator",
         section=_("Administration"),
         label=_("Audit"),
         url_name="audit",

@@ -43,6 +43,7 @@ def overview(found: selectors.Overview, seen: rows.Moment) -> dict[str, Any]:
         "oldest_age": found.oldest_age,
         "totals": found.totals,
         "worst": rows.CONTAINERS.rows(worst.values_list(*rows.CONTAINERS.expressions()), seen),
+        "room": found.room,
         "policies": {policy or "unknown": count for policy, count in found.policies.items()},
         "attention": notes(found),
         "attention_total": found.attention_total,

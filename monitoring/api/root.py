@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.http import HttpResponse
-from django.urls import reverse
+from django.urls import get_resolver, reverse
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ValidationError
@@ -14,7 +14,14 @@ from monitoring import filters, selectors
 from monitoring.api import base, document, rows, shapes
 
 MOST_HITS = 100
-LISTED = ("clusters", "nodes", "containers", "endpoints", "search", "settings", "schema", "docs")
+NAMESPACE = "api"
+
+
+def listed() -> dict[str, str]:
+    """Every address that needs no name of anything, whichever room it is of."""
+    _prefix, resolver = get_resolver().namespace_dict[NAMESPACE]
+    found = [each for each in resolver.url_patterns if not each.pattern.converters and str(each.pattern)]
+    return {each.name: reverse(f"{NAMESPACE}:{each.name}") for each in found}
 
 
 class Start(base.ApiView):
@@ -23,8 +30,7 @@ class Start(base.ApiView):
     answers = {"GET": shapes.Root}
 
     def get(self, request: Request) -> HttpResponse:
-        addresses = {name: reverse(f"api:{name}") for name in LISTED}
-        return base.respond(request, shapes.Root("1", addresses))
+        return base.respond(request, shapes.Root("1", listed()))
 
 
 class Search(base.ApiView):

@@ -437,6 +437,30 @@ class TileValue(msgspec.Struct):
     busy: list[Share | None]
 
 
+class RoomFor(msgspec.Struct):
+    """How many pods of so many CPUs of their own still fit."""
+
+    cpus: int
+    on_one_numa_node: Annotated[int, Meta(description="each on a NUMA node for itself")]
+    on_one_node: Annotated[int, Meta(description="if a node's NUMA nodes were one")]
+
+
+class RoomValue(msgspec.Struct):
+    """CPUs that a container may still get for its own, and how much of them lies together."""
+
+    free: int | None
+    largest: Annotated[
+        int | None, Meta(description="the most that one NUMA node has; null = of none it is known")
+    ]
+    node: Annotated[str, Meta(description="where that is; empty = nowhere")]
+    numa: int | None
+    numa_nodes: Annotated[int, Meta(description="NUMA nodes of which it is known")]
+    unknown: Annotated[
+        int, Meta(description="NUMA nodes of which it is not, a node without any word counted as one")
+    ]
+    sizes: list[RoomFor]
+
+
 class ClusterOverview(msgspec.Struct):
     """A cluster at one glance."""
 
@@ -445,6 +469,7 @@ class ClusterOverview(msgspec.Struct):
     oldest_age: Annotated[float, Meta(description="seconds, of the nodes that are not stale")] | None
     totals: TotalsValue
     worst: list[ContainerRow]
+    room: RoomValue
     policies: Annotated[dict[str, int], Meta(description="nodes by topology policy")]
     attention: list[AttentionValue]
     attention_total: int

@@ -90,6 +90,8 @@ class Node(models.Model):
     busy = models.FloatField(_("busy"), null=True, blank=True)
     pinned = models.PositiveIntegerField(_("pinned CPUs"), null=True, blank=True)
     pinnable = models.PositiveIntegerField(_("CPUs that may be pinned"), null=True, blank=True)
+    free_cpus = models.JSONField(_("free CPUs by NUMA node"), null=True, blank=True)
+    """CPUs that may become exclusive and are not, by the id of each NUMA node that has CPUs; null in it = unknown."""
     cpu_requested = models.FloatField(_("requested CPUs"), null=True, blank=True)
     cpu_allocatable = models.FloatField(_("allocatable CPUs"), null=True, blank=True)
     cpu_allocation = models.FloatField(_("CPU allocation"), null=True, blank=True)

@@ -22,6 +22,7 @@ from monitoring.selectors import (
     storing,
 )
 from monitoring.selectors.attention import Attention
+from monitoring.selectors.room import Room, room
 
 WORST = 10
 
@@ -83,6 +84,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     attention: list[Attention]
     attention_total: int
     refusals: failures.Recent
+    room: Room
     untold: int
     """Running pods that no exporter tells of."""
     components: list[Component]
@@ -121,6 +123,7 @@ def overview(cluster: Cluster, now: datetime) -> Overview:
         attention=found,
         attention_total=total,
         refusals=refusals,
+        room=room((row["name"], row["free_cpus"]) for row in rows),
         untold=untold,
         components=_components(cluster, tiles, reached, notes, failure, refused),
         tiles=tiles,
@@ -163,6 +166,7 @@ def _rows(cluster: Cluster) -> Any:
             "crossing",
             "problems",
             "contradictions",
+            "free_cpus",
             cells=F("topology__numa_nodes"),
         )
     )

@@ -71,6 +71,7 @@ def summary(seen: Observation, threshold: float) -> dict[str, Any]:
         "busy": report.busy,
         "pinned": report.pinned,
         "pinnable": report.pinnable,
+        "free_cpus": {str(numa.id): numa.free for numa in report.numa if numa.cpus},
         "cpu_requested": report.cpu.requested if report.cpu else None,
         "cpu_allocatable": report.cpu.allocatable if report.cpu else None,
         "cpu_allocation": report.cpu.share if report.cpu else None,

@@ -157,6 +157,12 @@ def script_words() -> SafeString:
     return json_script(words.catalogue(), "words")
 
 
+@register.inclusion_tag("numa/saves.html", takes_context=True)
+def saves(context: template.Context, name: str, label: str) -> dict[str, Any]:
+    """Links that save a table of this page: its name among the page's tables, and what people call it."""
+    return {"label": label, "files": context["view"].files(name)}
+
+
 @register.inclusion_tag("numa/bars.html")
 def numa_bars(ids: list[int], shares: Mapping[int, float] | None, kind: str) -> dict[str, Any]:
     """A small column for each NUMA node, as high as its share; the text beside it says the same."""
@@ -206,6 +212,8 @@ class Link(NamedTuple):
     icon: str
     active: bool
     key: str
+    needs: Any = ""
+    """Why this person cannot open it; then it has no address."""
 
 
 # Second letters of the keys "g o", "g m", "g c".
@@ -231,7 +239,19 @@ def menu_links(context: template.Context) -> list[Link]:
     match = getattr(context.get("request"), "resolver_match", None)
     name = match.url_name if match else ""
     here = PARENTS.get(name, name)
-    return [_link(slot, slug, here) for slot in menu if slug or not slot.per_cluster]
+    return [
+        Link(entry.slot.label, "", entry.slot.icon, False, "", entry.needs)
+        if entry.needs
+        else _link(entry.slot, slug, here)
+        for entry in menu
+        if entry.needs or slug or not entry.slot.per_cluster
+    ]
+
+
+@register.simple_tag(takes_context=True)
+def quick_links(context: template.Context) -> list[Link]:
+    """The quick entries of this cluster's overview."""
+    return [_link(slot, _cluster(context), None) for slot in context.get("quick_entries") or []]
 
 
 def _cluster(context: template.Context) -> str | None:
@@ -245,6 +265,8 @@ def _cluster(context: template.Context) -> str | None:
 
 def _link(slot: Any, slug: str | None, here: str | None) -> Link:
     url = reverse(slot.url_name, kwargs={"cluster": slug} if slot.per_cluster else None)
+    if slot.query:
+        url = f"{url}?{slot.query}"
     return Link(slot.label, url, slot.icon, slot.url_name == here, KEYS.get(slot.url_name, ""))
 
 

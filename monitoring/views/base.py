@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from django.views.generic import TemplateView, View
 from monitoring import selectors
 from monitoring.figures import cookies
 from monitoring.models import Cluster
+from monitoring.views import saving
 
 MENU_PATH = (gettext_lazy("Computing Power Optimization Center"), gettext_lazy("NUMA affinity scheduling"))
 """Where the documents put these pages."""
@@ -36,9 +38,30 @@ class Reader(PermissionRequiredMixin, View):
 
 
 class Page(Reader, TemplateView):
-    """A page with a title and a way up."""
+    """A page with a title, a way up, and tables that save themselves."""
 
     title: str | Promise = ""
+
+    def get(  # type: ignore[override]  # a file is sent while it is made
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        if saving.ASKED in request.GET:
+            return saving.answer(request, self.tables(), self.named())
+        return super().get(request, *args, **kwargs)
+
+    def tables(self) -> Mapping[str, saving.Table]:
+        """Every table of the page, by the name that `{% saves %}` gives its files."""
+        return {}
+
+    def files(self, table: str) -> list[tuple[str, str]]:
+        """Forms and addresses of a table's files. Raises KeyError where the page has no such table."""
+        if table not in self.tables():
+            raise KeyError(table)
+        return saving.addresses(self.request.GET, table)
+
+    def named(self) -> tuple[str, ...]:
+        """What the page is of, for the names of files."""
+        return ("numaweb",)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         clusters = selectors.clusters()
@@ -85,6 +108,9 @@ class ClusterPage(ClusterView, Page):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         here = {"cluster": self.cluster, "sockets": self.sockets()}
         return super().get_context_data(**{**kwargs, **here})
+
+    def named(self) -> tuple[str, ...]:
+        return (self.cluster.slug,)
 
     def sockets(self) -> dict[str, str]:
         """Addresses of the live connection, by the name under which scripts look for them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.http import HttpRequest
@@ -12,8 +13,10 @@ from monitoring import filters, tables
 from monitoring.figures import connecting, placing
 from monitoring.models import Cluster
 from monitoring.selectors import kubernetes
+from monitoring.views import columns
 from monitoring.views.base import ClusterPage
 from monitoring.views.lists import Export, ListPage, Nothing
+from monitoring.views.saving import Table
 
 POD_COLUMNS = (
     *(
@@ -54,6 +57,11 @@ class ConnectionPage(ClusterPage):
 
     def get_template_names(self) -> list[str]:
         return [self.part_name] if getattr(self.request, "htmx", None) else [str(self.template_name)]
+
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "watches": Table(columns.WATCHES, lambda: connecting.watches(kubernetes.reached(self.cluster)))
+        }
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found = kubernetes.reached(self.cluster)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -32,9 +32,10 @@ from monitoring.figures import (
 )
 from monitoring.models import Node, Pod
 from monitoring.selectors import NeverHeardError, NodeState, failures, kubernetes, sources
-from monitoring.views import misread
+from monitoring.views import columns, misread
 from monitoring.views.base import ClusterPage, ClusterView, Crumb
-from monitoring.views.unheard import UnheardPage, in_kubernetes
+from monitoring.views.saving import Table
+from monitoring.views.unheard import UnheardPage, in_kubernetes, tables_of_kubernetes
 from numacore import topology
 from numacore.report import ContainerReport
 
@@ -164,6 +165,24 @@ class NodePage(NodeView, ClusterPage):
             **{**kwargs, "node": state.node},
         ) | {"title": state.node.name}
 
+    def named(self) -> tuple[str, ...]:
+        return (*super().named(), self.state.node.name)
+
+    def tables(self) -> Mapping[str, Table]:
+        facts, report = self.state.facts, self.state.report
+        return {
+            "problems": Table(columns.PROBLEMS, lambda: self.state.problems),
+            "numa-nodes": Table(columns.NUMA_NODES, lambda: report.numa),
+            "distances": Table(columns.DISTANCES, lambda: columns.distances(facts.topology)),
+            "latency": Table(columns.PERFORMANCE, lambda: facts.attributes.performance),
+            "containers": Table(columns.CONTAINERS, self.containers),
+            "not-shown": Table(columns.PODS, self.not_shown),
+            "settings": Table(columns.SETTINGS, lambda: self.settings(self.running())),
+            "sources": Table(columns.SOURCES, lambda: columns.told(*self.told_by())),
+            "events": Table(columns.EVENTS, lambda: kubernetes.Story(self.state.node)[:]),
+            **tables_of_kubernetes(getattr(self.state.node, "kubernetes", None)),
+        }
+
     def tabs(self) -> list[tuple[str, Any]]:
         """Only a node that an API server has is told of by several."""
         several = hasattr(self.state.node, "kubernetes") or self.tab == "sources"
@@ -197,10 +216,9 @@ class NodePage(NodeView, ClusterPage):
             return {"matrix": distance_rows(self.state)}
         told = self.state.facts.kubelet
         if self.tab == "kubelet" and told and told.present:
-            running = sources.running(self.state.node, timezone.now())
-            force = running.settings if running else None
+            running = self.running()
             return {
-                "settings": kubelet.rows(told, self.state.report.policy, self.state.problems, force),
+                "settings": self.settings(running),
                 "restart": survival.of_node(self.state.facts, self.state.problems),
                 "running": running,
                 "running_cause": causes.said(running.cause) if running else "",
@@ -231,17 +249,32 @@ class NodePage(NodeView, ClusterPage):
         found = kubernetes.not_shown(self.cluster, state.node.name, shown)
         return [pod for pod in found if self.find.casefold() in f"{pod.namespace}/{pod.name}".casefold()]
 
-    def sources(self) -> dict[str, Any]:
+    def running(self) -> sources.Running | None:
+        """The kubelet's own word about its settings."""
+        return sources.running(self.state.node, timezone.now())
+
+    def settings(self, running: sources.Running | None) -> list[kubelet.Row]:
+        state = self.state
+        if not state.facts.kubelet:
+            return []
+        force = running.settings if running else None
+        return kubelet.rows(state.facts.kubelet, state.report.policy, state.problems, force)
+
+    def told_by(self) -> tuple[list[saidby.Row], list[saidby.Column]]:
+        """What each source says: rows of facts, a column for each source."""
         state = self.state
         known, report = (state.facts, state.report) if state.live else (None, None)
         said = sources.voices(state.node, known, report, state.age, timezone.now())
-        facts = sources.facts_of(said)
+        return saidby.rows(sources.facts_of(said), said), saidby.columns(said)
+
+    def sources(self) -> dict[str, Any]:
+        rows, sayers = self.told_by()
         return {
-            "columns": saidby.columns(said),
-            "rows": saidby.rows(facts, said),
-            "contradictions": sum(1 for each in facts if each.contradicted),
+            "columns": sayers,
+            "rows": rows,
+            "contradictions": sum(1 for each in rows if each.contradicted),
             "lacking": kubernetes.lacking(self.cluster, "sources", "nodes"),
-            **in_kubernetes(getattr(state.node, "kubernetes", None)),
+            **in_kubernetes(getattr(self.state.node, "kubernetes", None)),
         }
 
     def history(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -11,7 +12,9 @@ from django.utils.translation import gettext_lazy as _
 
 from monitoring import selectors
 from monitoring.figures import attention, fleet, headlines
+from monitoring.views import columns
 from monitoring.views.base import ClusterPage, ClusterView, Page, Reader
+from monitoring.views.saving import Table
 
 
 class Home(Reader):
@@ -41,6 +44,11 @@ class Overview(ClusterPage):
     def get_template_names(self) -> list[str]:
         htmx = getattr(self.request, "htmx", None)
         return ["monitoring/parts/overview_all.html"] if htmx else [str(self.template_name)]
+
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "room": Table(columns.ROOM, lambda: selectors.overview(self.cluster, timezone.now()).room.sizes)
+        }
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found = selectors.overview(self.cluster, timezone.now())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
@@ -18,9 +19,10 @@ from monitoring.figures.headlines import Headline
 from monitoring.selectors import planning
 from monitoring.selectors.planning import Question
 from monitoring.sources import manifest as source
-from monitoring.views import planner_input
+from monitoring.views import columns, planner_input
 from monitoring.views.base import ClusterPage
 from monitoring.views.planner_input import Containers, PodForm, QuestionForm
+from monitoring.views.saving import Table
 from numacore import lint
 from numacore.manifest import Group, ManifestError
 
@@ -93,8 +95,7 @@ class Planner(ClusterPage):
             and not getattr(request, "htmx", None)
         ):
             return HttpResponseRedirect(f"{request.path}?{self.query}")
-        response: HttpResponse = self.get(request, *args, **kwargs)
-        return response
+        return self.get(request, *args, **kwargs)
 
     # What was asked ----------------------------------------------------------------------------------------------
 
@@ -158,6 +159,25 @@ class Planner(ClusterPage):
         """Which of the manifest's groups is shown."""
         asked = self.request.GET.get("group", "0")
         return int(asked) if asked.isdecimal() and len(asked) < 4 and int(asked) < len(self.read[0]) else 0
+
+    # What is saved ------------------------------------------------------------------------------------------------
+
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "nodes": Table(columns.PLANNED, self.saved_nodes),
+            "offers": Table(columns.OFFERS, self.saved_offers),
+        }
+
+    def saved_nodes(self) -> list[plan.Line]:
+        if self.plan is None:
+            return []
+        if self.plan.pending:
+            raise Http404(_("Nodes are still being judged; ask again in a moment."))
+        return plan.lines(self.shown_rows(self.plan))
+
+    def saved_offers(self) -> list[evidence.Offered]:
+        found = self.detailed(self.plan, self.question) if self.plan and self.question else {}
+        return found["evidence"].offers if "evidence" in found else []
 
     # What is answered --------------------------------------------------------------------------------------------
 
@@ -230,23 +250,25 @@ class Planner(ClusterPage):
             )
         return plan.headline(self.plan, self.question) if self.plan else None
 
+    @property
+    def shown(self) -> str:
+        """The state whose nodes are shown; empty = all."""
+        asked = self.request.GET.get("show", "")
+        return asked if asked in SHOWN else ""
+
+    def shown_rows(self, found: planning.Plan) -> list[planning.Row]:
+        return [*(of_state(found, self.shown) if self.shown else found.rows)]
+
     def answer(self, found: planning.Plan, question: Question) -> dict[str, Any]:
         groups, _error = self.read
-        shown = self.request.GET.get("show", "")
-        shown = shown if shown in SHOWN else ""
-        rows = [
-            row
-            for row in found.rows
-            if not shown or shown in (row.state, "disagreement" if row.disagreement else "")
-        ]
-        page = Paginator(rows, PER_PAGE).get_page(self.request.GET.get("page"))
+        page = Paginator(self.shown_rows(found), PER_PAGE).get_page(self.request.GET.get("page"))
         return {
             "plan": found,
             "total": len(found.rows) + found.pending,
             "page": page,
             "lines": plan.lines(list(page.object_list)),
             "counts": [(name, count) for name in SHOWN if (count := len(of_state(found, name)))],
-            "show": shown,
+            "show": self.shown,
             "notes": plan.notes(found),
             "findings": [(group, plan.findings(lint.lint(group, found.capacities))) for group in groups],
             **({} if found.pending else self.detailed(found, question)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -11,7 +12,9 @@ from django.utils.translation import gettext as _
 from monitoring.figures import saidby, unheard
 from monitoring.models import KubernetesNode, Node
 from monitoring.selectors import kubernetes, sources
+from monitoring.views import columns
 from monitoring.views.base import ClusterPage, Crumb
+from monitoring.views.saving import Table
 
 PODS_PER_PAGE = 50
 MOST_EVENTS = 20
@@ -29,13 +32,27 @@ class UnheardPage(ClusterPage):
         way = super().crumbs()[:-1]
         return [*way, Crumb(_("Cluster NUMA monitoring"), self.address("monitoring")), Crumb(self.node.name)]
 
+    def named(self) -> tuple[str, ...]:
+        assert self.node is not None
+        return (*super().named(), self.node.name)
+
+    def tables(self) -> Mapping[str, Table]:
+        node = self.node
+        assert node is not None
+        return {
+            "pods": Table(columns.PODS, lambda: kubernetes.pods_on(self.cluster, node.name)),
+            "events": Table(columns.CLUSTER_EVENTS, lambda: kubernetes.events_on(self.cluster, node.name)),
+            "sources": Table(columns.SOURCES, lambda: columns.told(*told_by(node))),
+            **tables_of_kubernetes(kubernetes.node_of(node)),
+        }
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         node = self.node
         assert node is not None
         told = kubernetes.node_of(node)
         reached = kubernetes.reached(self.cluster)
         lacking = kubernetes.lacking_by_part(reached.connection)
-        said = sources.voices(node, None, None, None, timezone.now())
+        rows, sayers = told_by(node)
         pods = Paginator(kubernetes.pods_on(self.cluster, node.name), PODS_PER_PAGE)
         steps = unheard.steps(
             reached.connection,
@@ -50,14 +67,28 @@ class UnheardPage(ClusterPage):
             pods_lacking=lacking.get("pods", []),
             events_lacking=lacking.get("events", []),
             cluster_events=kubernetes.events_on(self.cluster, node.name)[:MOST_EVENTS],
-            columns=saidby.columns(said),
-            rows=saidby.rows(sources.facts_of(said), said),
+            columns=sayers,
+            rows=rows,
             lacking=lacking.get("sources", []),
             reached=reached,
             **in_kubernetes(told),
             **{**kwargs, "node": node},
         )
         return given | {"title": node.name}
+
+
+def told_by(node: Node) -> tuple[list[saidby.Row], list[saidby.Column]]:
+    """What sources other than an exporter say of a node."""
+    said = sources.voices(node, None, None, None, timezone.now())
+    return saidby.rows(sources.facts_of(said), said), saidby.columns(said)
+
+
+def tables_of_kubernetes(told: KubernetesNode | None) -> dict[str, Table]:
+    """The tables of that card."""
+    return {
+        "conditions": Table(columns.CONDITIONS, lambda: saidby.conditions(told) if told else ()),
+        "resources": Table(columns.RESOURCES, lambda: saidby.resources(told) if told else ()),
+    }
 
 
 def in_kubernetes(told: KubernetesNode | None) -> dict[str, Any]:

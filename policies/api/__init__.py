@@ -27,6 +27,12 @@ def patterns() -> list[URLPattern]:
             policies.Preview.as_view(),
             name="policy-preview",
         ),
+        path(
+            "clusters/<slug:cluster>/policies/<int:policy>/versions/",
+            policies.Versions.as_view(),
+            name="policy-versions",
+        ),
+        path("clusters/<slug:cluster>/standing/", policies.Standing.as_view(), name="cluster-standing"),
         path(rolled, rollouts.Rollouts.as_view(), name="cluster-rollouts"),
         path(rollout, rollouts.RolloutDetail.as_view(), name="rollout"),
         path(f"{rollout}confirm/", rollouts.ConfirmRollout.as_view(), name="rollout-confirm"),

@@ -9,6 +9,7 @@ import msgspec
 from django.http import HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from drf_spectacular.utils import OpenApiParameter
 from msgspec import Meta
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotFound, PermissionDenied, ValidationError
@@ -50,6 +51,48 @@ class PolicyRow(msgspec.Struct):
 
 class PolicyList(msgspec.Struct):
     results: list[PolicyRow]
+
+
+class VersionRow(msgspec.Struct):
+    """A version that a policy has or had."""
+
+    version: int
+    at: datetime
+    by: str
+    on: bool
+    wish: dict[str, Any]
+
+
+class VersionList(msgspec.Struct):
+    results: list[VersionRow]
+
+
+class DifferenceRow(msgspec.Struct):
+    """A setting that is not known to be as wanted."""
+
+    field: str
+    is_now: Annotated[
+        str | None, Meta(description="as somebody would write it, empty = not set; null = unknown")
+    ]
+    wanted: str
+
+
+class StandingRow(msgspec.Struct):
+    """Where a node stands beside what is wanted of it. nothing: nobody wants anything; frozen: its pools share nodes with others."""
+
+    node: str
+    state: Literal["agrees", "differs", "unknown", "frozen", "nothing"]
+    topology_policy: Annotated[str | None, Meta(description="in force by its newest report")]
+    policy: Annotated[int | None, Meta(description="the policy that counts for it")]
+    level: Level | None
+    target: str | None
+    frozen: Annotated[list[str], Meta(description="its pools that have come to share nodes with another")]
+    differences: list[DifferenceRow]
+
+
+class StandingList(msgspec.Struct):
+    counts: Annotated[dict[str, int], Meta(description="nodes of the whole cluster by state")]
+    results: list[StandingRow]
 
 
 class PoolRow(msgspec.Struct):
@@ -280,6 +323,50 @@ class PolicyDetail(Writing):
         except PolicyError as error:
             refuse(error)
         return answered(policy_row(made))
+
+
+class Versions(base.ApiView):
+    """The versions of an affinity policy, newest first"""
+
+    answers = {"GET": VersionList}
+
+    def get(self, request: Request, cluster: str, policy: int) -> HttpResponse:
+        of = policy_of(base.cluster_of(cluster), policy)
+        found = [VersionRow(each.version, each.at, each.by, each.on, each.wish) for each in of.versions.all()]
+        return base.respond(request, VersionList(found))
+
+
+class Standing(base.ApiView):
+    """Where every node of a cluster stands beside what is wanted of it"""
+
+    answers = {"GET": StandingList}
+    parameters = (
+        OpenApiParameter("state", enum=list(selectors.STATES), description="Only nodes in this state."),
+    )
+
+    def get(self, request: Request, cluster: str) -> HttpResponse:
+        state = request.query_params.get("state")
+        if state is not None and state not in selectors.STATES:
+            raise ValidationError(
+                {"state": [_("One of: %(names)s.") % {"names": ", ".join(selectors.STATES)}]}
+            )
+        found = selectors.standing(base.cluster_of(cluster))
+        shown = [standing_row(each) for each in found if state in (None, each.state)]
+        return base.respond(request, StandingList(dict(selectors.counts(found)), shown))
+
+
+def standing_row(of: selectors.Standing) -> StandingRow:
+    policy = of.applied.policy
+    return StandingRow(
+        node=of.node,
+        state=of.state,
+        topology_policy=of.topology_policy or None,
+        policy=policy.pk if policy else None,
+        level=policy.level if policy else None,  # type: ignore[arg-type]  # the choices of the column
+        target=policy.target or None if policy else None,
+        frozen=list(of.applied.frozen),
+        differences=[DifferenceRow(each.field, each.is_now, each.wanted) for each in of.differences],
+    )
 
 
 class Preview(base.ApiView):

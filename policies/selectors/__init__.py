@@ -22,6 +22,7 @@ from policies.selectors.rollouts import (
     rollouts_of_node,
 )
 from policies.selectors.standing import (
+    STATES,
     Departure,
     Standing,
     TargetRow,
@@ -39,6 +40,7 @@ __all__ = [
     "GONE",
     "MOST_OWNERS",
     "REPLACED",
+    "STATES",
     "THERE",
     "WHERES",
     "Applied",

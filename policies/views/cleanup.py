@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -17,10 +18,12 @@ from django.utils.translation import gettext_lazy
 from monitoring.filters import FailureFilter
 from monitoring.selectors import failures
 from monitoring.views.base import MENU_PATH, ClusterPage, Crumb
+from monitoring.views.saving import Table
 from policies import audit, selectors, tasks, words
 from policies.models import Cleanup, CleanupPod
 from policies.services import cleanup as services
 from policies.services.who import Who
+from policies.views import columns
 
 OPERATE = "policies.operate_cleanup"
 PER_PAGE = 50
@@ -60,6 +63,9 @@ class Cleanups(Operated):
     """What can be cleaned up, and what was."""
 
     template_name = "policies/cleanups.html"
+
+    def tables(self) -> Mapping[str, Table]:
+        return {"cleanups": Table(columns.CLEANUPS, lambda: selectors.cleanups(self.cluster))}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found = self.filtered()
@@ -108,6 +114,15 @@ class CleanupPage(Operated):
     def get_template_names(self) -> list[str]:
         htmx = getattr(self.request, "htmx", None)
         return ["policies/parts/cleanup.html"] if htmx else [str(self.template_name)]
+
+    def named(self) -> tuple[str, ...]:
+        return (*super().named(), "cleanup", str(self.kwargs["cleanup"]))
+
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "pods": Table(columns.CLEANED, lambda: self.found().pods.order_by("pk")),
+            "owners": Table(columns.OWNERS, lambda: selectors.cleanup_owners(self.found()).items()),
+        }
 
     def found(self) -> Cleanup:
         found = selectors.cleanups(self.cluster).filter(pk=self.kwargs["cleanup"]).first()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from monitoring.views.base import MENU_PATH, ClusterPage, Crumb
+from monitoring.views.saving import Table
 from numacore.change.wish import Wish
 from policies import audit, selectors
 from policies.forms import PoolForm, WishForm
@@ -22,6 +24,7 @@ from policies.models import Policy, Pool
 from policies.services import policy as services
 from policies.services.policy import PolicyError, Target
 from policies.services.who import Who
+from policies.views import columns
 from policies.words import policy as words
 
 EDIT = "policies.change_policy"
@@ -63,12 +66,28 @@ class Policies(PolicyPage):
 
     template_name = "policies/policies.html"
 
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "policies": Table(columns.TARGETS, self.targets),
+            "nodes": Table(columns.STANDING, lambda: self.shown(selectors.standing(self.cluster))),
+        }
+
+    def targets(self) -> list[selectors.TargetRow]:
+        return selectors.targets(self.cluster, selectors.standing(self.cluster))
+
+    @property
+    def wanted(self) -> str:
+        """The state whose nodes are shown; empty = all."""
+        asked = self.request.GET.get("show", "")
+        return asked if asked in selectors.STATES else ""
+
+    def shown(self, standing: list[selectors.Standing]) -> list[selectors.Standing]:
+        return [each for each in standing if self.wanted in ("", each.state)]
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         standing = selectors.standing(self.cluster)
         counts = selectors.counts(standing)
-        asked = self.request.GET.get("show", "")
-        wanted = asked if asked in counts else ""
-        shown = [each for each in standing if not wanted or each.state == wanted]
+        wanted = self.wanted
         changed, since = selectors.changed_nodes(self.cluster)
         return super().get_context_data(
             switches=words.SWITCHES,
@@ -77,7 +96,7 @@ class Policies(PolicyPage):
             overlaps=selectors.frozen_pools(self.cluster),
             counts=counts,
             picks=[(state, words.STATES[state], number) for state, number in counts.items() if number],
-            nodes=Paginator(shown, PER_PAGE).get_page(self.request.GET.get("page")),
+            nodes=Paginator(self.shown(standing), PER_PAGE).get_page(self.request.GET.get("page")),
             show=wanted,
             total=len(standing),
             active=selectors.active_rollout(self.cluster),
@@ -91,6 +110,14 @@ class EditPolicy(PolicyPage):
     """One target's policy as a form, with the versions that it had."""
 
     template_name = "policies/policy.html"
+
+    def named(self) -> tuple[str, ...]:
+        target = self.target()
+        return (*super().named(), *filter(None, (target.level, target.name)))
+
+    def tables(self) -> Mapping[str, Table]:
+        found = self.found()
+        return {"versions": Table(columns.VERSIONS, lambda: found.versions.all() if found else ())}
 
     def target(self) -> Target:
         return Target(self.kwargs["level"], self.kwargs.get("name", ""))

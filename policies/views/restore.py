@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -16,12 +16,14 @@ from django.utils.translation import gettext_lazy
 
 from monitoring import hot
 from monitoring.models import Cluster
+from monitoring.views.saving import Table
 from policies import selectors, tasks
 from policies.forms import RestoreForm
 from policies.models import Original, Policy
 from policies.selectors.exported import exported
 from policies.services.rollout import control, targets
 from policies.services.rollout.error import RolloutError
+from policies.views import columns
 from policies.views.policies import PER_PAGE, PolicyPage
 from policies.words import rollout as words
 
@@ -41,6 +43,13 @@ class RestorePage(PolicyPage):
 
     template_name = "policies/restore.html"
     title = gettext_lazy("Back to the originals")
+
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "changed": Table(
+                columns.ORIGINALS, lambda: lines(self.cluster, list(selectors.changed(self.cluster)))
+            )
+        }
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         changed = selectors.changed(self.cluster)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
@@ -17,6 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from monitoring.figures.sentences import Said
 from monitoring.views.base import MENU_PATH, ClusterPage, Crumb
+from monitoring.views.saving import Table
 from policies import audit, selectors, tasks
 from policies.models import Act, Rollout, RolloutNode
 from policies.plan import Plan, PlannedNode
@@ -24,6 +26,7 @@ from policies.selectors import Batch, Progress
 from policies.services.rollout import control
 from policies.services.rollout.error import RolloutError
 from policies.services.who import Who
+from policies.views import columns
 from policies.views.policies import TITLE
 from policies.words import rollout as words
 
@@ -90,20 +93,28 @@ class Rollouts(Rolled):
     template_name = "policies/rollouts.html"
     http_method_names = ["get", "head"]
 
+    def tables(self) -> Mapping[str, Table]:
+        return {"rollouts": Table(columns.ROLLOUTS, lambda: told(selectors.rollouts(self.cluster)))}
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         page = Paginator(selectors.rollouts(self.cluster), SHOWN).get_page(self.request.GET.get("page"))
-        counted = selectors.progress_of(each.pk for each in page)
-        lines = [
-            Line(each, words.target(each.level, each.target), counted[each.pk], words.reason_of(each.cause))
-            for each in page
-        ]
         return super().get_context_data(
             page=page,
-            lines=lines,
+            lines=told(page),
             switched_on=settings.NUMAWEB_ROLLOUTS,
             off=words.obstacle("off"),
             **kwargs,
         )
+
+
+def told(rollouts: Iterable[Rollout]) -> list[Line]:
+    """Rollouts with how far each is."""
+    found = list(rollouts)
+    counted = selectors.progress_of(each.pk for each in found)
+    return [
+        Line(each, words.target(each.level, each.target), counted[each.pk], words.reason_of(each.cause))
+        for each in found
+    ]
 
 
 class NodeLine(NamedTuple):
@@ -152,10 +163,7 @@ class RolloutPage(Rolled):
         found = self.found()
         plan = selectors.plan_of(found)
         progress = selectors.progress(found)
-        show = self.request.GET.get("show", "")
-        show = show if show in FILTERS else ""
-        nodes = found.nodes.filter(**FILTERS.get(show, {})).order_by("position")
-        page = Paginator(nodes, PER_PAGE).get_page(self.request.GET.get("page"))
+        page = Paginator(self.nodes(found), PER_PAGE).get_page(self.request.GET.get("page"))
         kwargs["rollout"] = found  # instead of its number in the address
         return super().get_context_data(
             headline=words.headline(found.state, selectors.behind(found)),
@@ -174,7 +182,7 @@ class RolloutPage(Rolled):
             left_out=[(each.name, words.said(each.reason)) for each in plan.left_out] if plan else [],
             page=page,
             lines=lines(page, plan),
-            show=show,
+            show=self.shown,
             picks=words.picks(progress.at_work, progress.waiting),
             log=self.log(found),
             busy=selectors.active_rollout(self.cluster) if found.state == State.PLANNED else None,
@@ -182,18 +190,47 @@ class RolloutPage(Rolled):
             **kwargs,
         )
 
+    def named(self) -> tuple[str, ...]:
+        return (*super().named(), "rollout", str(self.kwargs["rollout"]))
+
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "nodes": Table(columns.ROLLED, self.saved_nodes),
+            "log": Table(columns.ACTS, self.saved_log),
+        }
+
+    def saved_nodes(self) -> list[NodeLine]:
+        found = self.found()
+        return lines(self.nodes(found), selectors.plan_of(found))
+
+    def saved_log(self) -> Iterator[LogLine]:
+        node = self.looked_at(self.found())
+        return (logged(each) for each in selectors.acts(node)) if node else iter(())
+
+    @property
+    def shown(self) -> str:
+        """Which nodes are shown; empty = all."""
+        asked = self.request.GET.get("show", "")
+        return asked if asked in FILTERS else ""
+
+    def nodes(self, found: Rollout) -> QuerySet[RolloutNode]:
+        return found.nodes.filter(**FILTERS.get(self.shown, {})).order_by("position")
+
+    def looked_at(self, found: Rollout) -> RolloutNode | None:
+        name = self.request.GET.get("node", "")
+        return found.nodes.filter(name=name).first() if name else None
+
     def tiles(self, found: Rollout) -> list[Batch]:
         made = selectors.batches(found)
         return made if len(made) <= MOST_BATCHES else []
 
     def log(self, found: Rollout) -> tuple[RolloutNode, list[LogLine], bool] | None:
         """The node that is looked at, what was done on it (the newest of it), and whether there was more before."""
-        name = self.request.GET.get("node", "")
-        node = found.nodes.filter(name=name).first() if name else None
+        node = self.looked_at(found)
         if node is None:
             return None
         acts = list(selectors.acts(node).reverse()[: MOST_ACTS + 1])
-        kept = [LogLine(each, words.act(each.kind), words.reason_of(each.said)) for each in acts[:MOST_ACTS]]
+        kept = [logged(each) for each in acts[:MOST_ACTS]]
         return node, kept[::-1], len(acts) > MOST_ACTS
 
     def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
@@ -265,9 +302,14 @@ def ways(rollout: Rollout) -> set[str]:
     return set()
 
 
-def lines(page: Page[RolloutNode], plan: Plan | None) -> list[NodeLine]:
-    planned = selectors.planned(plan, [each.name for each in page])
-    return [line(each, planned.get(each.name)) for each in page]
+def logged(act: Act) -> LogLine:
+    return LogLine(act, words.act(act.kind), words.reason_of(act.said))
+
+
+def lines(page: Iterable[RolloutNode], plan: Plan | None) -> list[NodeLine]:
+    shown = list(page)
+    planned = selectors.planned(plan, [each.name for each in shown])
+    return [line(each, planned.get(each.name)) for each in shown]
 
 
 def line(node: RolloutNode, planned: PlannedNode | None) -> NodeLine:

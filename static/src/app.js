@@ -3,6 +3,7 @@
 import * as choice from "./choice.js";
 import * as documents from "./document.js";
 import { whenIdle } from "./dom.js";
+import * as figures from "./figures.js";
 import * as fleet from "./fleet.js";
 import * as history from "./history.js";
 import * as keys from "./keys.js";
@@ -17,7 +18,7 @@ const LONGEST = 1000; // milliseconds
 
 pace.start();
 const charts = history.start();
-for (const part of [choice, keys, lists, refresh, shades, node, fleet, documents, planner]) part.start();
+for (const part of [choice, figures, keys, lists, refresh, shades, node, fleet, documents, planner]) part.start();
 
 // Menus of the design system wait until charts, which people came for, are on the screen, but not for a server that is slow.
 if (charts) {

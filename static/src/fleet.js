@@ -1,11 +1,14 @@
 // The fleet: a tile for each node, a cell for each NUMA node. Drawn on canvas, because 5,000 x 8 cells are too many
 // elements; one real link lies over the tile that the pointer or the arrow keys are on, so that it opens as links do.
 
-import { embedded, html, percent, perFrame } from "./dom.js";
+import { embedded, html, percent, perFrame, svg } from "./dom.js";
+import { onGround } from "./drawing/export.js";
 import { hideTip, showTip } from "./drawing/tip.js";
+import { drawnIn } from "./figures.js";
 import { Live } from "./live.js";
 import * as pace from "./pace.js";
 import { refreshAll } from "./refresh.js";
+import { Sketch } from "./sketch.js";
 import { t } from "./words.js";
 
 const UNKNOWN = 255;
@@ -27,6 +30,7 @@ const SCALES = [
 const TALLEST = 640;
 const MOST_CELLS = 8;
 const NAME = 15;
+const TITLE = 22; // of a group in a saved figure
 
 const decode = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 const columnsOf = (cells) => (cells <= 2 ? cells : cells <= 4 ? 2 : cells <= 8 ? 4 : Math.ceil(Math.sqrt(cells * 2)));
@@ -37,7 +41,8 @@ class Group {
     this.canvas = html("canvas", { class: "nw-fleet-canvas", "aria-hidden": "true" });
     this.link = html("a", { class: "nw-fleet-link", href: fleet.address(data.names[0]) });
     this.area = html("div", { class: "nw-fleet-area" }, this.canvas, this.link);
-    const title = html("h3", { class: "nw-fleet-title" }, data.label, html("span", { class: "text-secondary" }, ` ${t("nodes", { count: data.names.length })}`));
+    this.many = t("nodes", { count: data.names.length });
+    const title = html("h3", { class: "nw-fleet-title" }, data.label, html("span", { class: "text-secondary" }, ` ${this.many}`));
     this.root = html("section", { class: "nw-fleet-group", "aria-label": data.label }, title, this.area);
     this.area.addEventListener("pointermove", (event) => this.over(event));
     this.area.addEventListener("pointerleave", hideTip);
@@ -85,6 +90,15 @@ class Group {
     }
     pen.clearRect(0, 0, width, this.height);
     this.data.names.forEach((_, index) => this.drawTile(pen, index, scale));
+  }
+
+  /** Draws everything into an SVG, from this height on; returns where it ends. */
+  sketch(root, top, scale) {
+    const { colours } = this.fleet;
+    root.append(svg("text", { x: 1, y: top + TITLE - 8, fill: colours.ink, "font-size": 13, "font-weight": 600 }, `${this.data.label} ${this.many}`));
+    const pen = new Sketch(root, 0, top + TITLE);
+    this.data.names.forEach((_, index) => this.drawTile(pen, index, scale));
+    return top + TITLE + this.height;
   }
 
   drawTile(pen, index, scale) {
@@ -221,6 +235,7 @@ export class Fleet {
     this.paintSoon = perFrame(() => this.paint());
     this.take(data);
     this.readColours();
+    drawnIn(host, () => this.look());
     new ResizeObserver(() => this.repaint()).observe(host);
     new MutationObserver(() => { this.readColours(); this.repaint(); }).observe(document.documentElement, { attributeFilter: ["data-bs-theme"] });
     document.querySelectorAll("[name=fleet-metric]").forEach((input) =>
@@ -281,11 +296,31 @@ export class Fleet {
     };
   }
 
+  /** The largest scale with which all groups fit a width. */
+  fitting(width) {
+    const fits = (scale) => this.groups.reduce((sum, group) => sum + group.measure(scale, width, this.most), 0) <= TALLEST;
+    return SCALES.find(fits) ?? SCALES[SCALES.length - 1];
+  }
+
+  /** The fleet as it is drawn now, as SVG. */
+  look() {
+    const width = Math.floor(this.host.clientWidth);
+    const scale = this.fitting(width);
+    const root = svg("svg", { width, "font-family": this.font.replaceAll('"', "'") });
+    let height = 0;
+    for (const group of this.groups) {
+      group.measure(scale, width, this.most);
+      height = group.sketch(root, height, scale);
+    }
+    root.setAttribute("height", height);
+    root.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    return onGround(new XMLSerializer().serializeToString(root));
+  }
+
   paint() {
     const width = Math.floor(this.host.clientWidth);
     if (!width || !this.groups.length) return;
-    const fits = (scale) => this.groups.reduce((sum, group) => sum + group.measure(scale, width, this.most), 0) <= TALLEST;
-    const scale = SCALES.find(fits) ?? SCALES[SCALES.length - 1];
+    const scale = this.fitting(width);
     const places = this.places();
     this.touched = new Set();
     for (const group of this.groups) {

@@ -1,6 +1,8 @@
 // History charts: asked for from the server as plain figures, drawn by Plotly in the colours of the theme, kept fresh.
 
 import { html, perFrame, whenIdle } from "./dom.js";
+import { onGround } from "./drawing/export.js";
+import { drawnIn } from "./figures.js";
 import * as pace from "./pace.js";
 
 const AGAIN = 10000; // milliseconds
@@ -28,6 +30,13 @@ function theme() {
 
 function themed({ layout }, { axis, layout: common }) {
   return { ...layout, ...common, xaxis: { ...layout.xaxis, ...axis }, yaxis: { ...layout.yaxis, ...axis } };
+}
+
+/** A chart as Plotly would save it, on the ground of the page. */
+async function look(plot) {
+  const { clientWidth: width, clientHeight: height } = plot;
+  const address = await window.Plotly.toImage(plot, { format: "svg", width, height });
+  return onGround(decodeURIComponent(address.slice(address.indexOf(",") + 1)));
 }
 
 class History {
@@ -73,6 +82,7 @@ class History {
     const found = this.answer.charts[place.dataset.metric];
     place.querySelector("[data-note]").textContent = found?.note ?? "";
     const plot = place.querySelector("[data-plot]");
+    for (const button of place.querySelectorAll("[data-save]")) button.disabled = !found?.figure;
     if (found?.figure) this.plot(plot, found.figure, colours);
     else plot.replaceChildren(html("p", { class: "text-secondary p-3 mb-0" }, found?.empty ?? ""));
   }
@@ -97,6 +107,7 @@ class History {
       modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
     };
     const layout = themed(figure, colours);
+    drawnIn(place, () => look(place));
     window.Plotly.react(place, figure.data, this.buttons ? layout : { ...layout, modebar: NO_BUTTONS }, config);
   }
 }

@@ -19,7 +19,6 @@ class NodePage {
     document.querySelectorAll("[data-links]").forEach((host) => new Links(host, data));
     this.card = data ? new Card(document.querySelector("[data-card]"), data) : null;
     this.rows = new Rows(data);
-    document.querySelectorAll("[data-save]").forEach((button) => button.addEventListener("click", () => this.drawings[0]?.save(button.dataset.save)));
     document.querySelectorAll("[data-unzoom]").forEach((button) => button.addEventListener("click", () => this.drawings[0]?.zoom(null)));
     pace.watch(() => this.reload());
     if (place?.dataset.node) new Live(place.dataset.node, { text: (message) => this.message(message) });

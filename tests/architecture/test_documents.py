@@ -4,9 +4,15 @@ import re
 from pathlib import Path
 
 import pytest
+from django.core.management import get_commands
+from django.utils import translation
 
+from monitoring.api import urls as monitoring_api
+from monitoring.views import node
+from numaagent import config
 from numaagent.exporter import families
 from numaagent.exporter.exposition import Family
+from policies import api as policies_api
 from tests.servers import ROOT
 
 DOCS = ROOT / "docs"
@@ -85,3 +91,39 @@ def test_every_test_that_stands_for_a_fault_is_there() -> None:
     for file, test in named:
         found = (ROOT / "tests" / file).read_text(encoding="utf-8")
         assert f"def {test}(" in found or not test, f"{file}::{test}"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_it_lists_every_address_of_rest(language: str) -> None:
+    text = (DOCS / language / "api.md").read_text(encoding="utf-8")
+    named = {part for code in re.findall(r"`([^`\n]+)`", text) for part in re.findall(r"([\w.-]+)/", code)}
+    patterns = [*monitoring_api.patterns(lambda *_, **__: None), *policies_api.patterns()]
+    last = [re.search(r"([a-z-]+)/$", str(each.pattern)) for each in patterns]
+    wanted = {found[1] for found in last if found}
+    assert wanted - named == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_it_names_the_ports_that_the_programs_listen_on(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    exporters = re.findall(r"(?:\b10\.\d+\.\d+\.\d+|exporter|server\d|podIP\}):(\d{4,5})\b", text)
+    assert set(exporters) <= {str(config.DEFAULT_PORT)}
+    webs = re.findall(r"(?:localhost|NODE):(\d+)", text)
+    assert set(webs) <= {"30881"}
+
+
+@pytest.mark.parametrize(("language", "heading"), [("en", "## Node"), ("zh", "## 节点")])
+def test_it_has_every_tab_of_a_node(language: str, heading: str) -> None:
+    text = (DOCS / language / "pages.md").read_text(encoding="utf-8").split(heading, 1)[1]
+    table = re.findall(r"^\| ([^|]+) \|", text.split("\n\n**", 1)[0].split("\n\nIn the", 1)[0], re.MULTILINE)
+    with translation.override({"en": "en", "zh": "zh-hans"}[language]):
+        assert table[1:] == [str(label) for label in node.TABS.values()]
+
+
+def test_it_names_commands_that_there_are() -> None:
+    named = {
+        name
+        for page in PAGES
+        for name in re.findall(r"manage\.py ([a-z_]+)", page.read_text(encoding="utf-8"))
+    }
+    assert named - get_commands().keys() == set()

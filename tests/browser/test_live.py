@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
@@ -100,6 +102,96 @@ def test_history_is_drawn(visitor: Visitor) -> None:
     page = visitor.open(f"{PATH}?tab=history&range=10m")
     expect(page.locator('[data-metric="busy"] .js-line').first).to_be_attached(timeout=60_000)
     expect(page.locator('[data-metric="busy"] [data-note]')).to_contain_text("from numaweb")
+
+
+class Line:
+    """A page's connection, with somebody who can cut it without either end noticing, and hears what the page says."""
+
+    def __init__(self, page: Page) -> None:
+        self.made, self.dead = 0, False
+        self.said: list[str] = []
+        page.route_web_socket("**/ws/**", self.between)
+
+    def between(self, socket: WebSocketRoute) -> None:
+        self.made, self.dead = self.made + 1, False
+        number, server = self.made, socket.connect_to_server()
+
+        def passes() -> bool:
+            return not (self.dead and number == self.made)
+
+        def up(message: str | bytes) -> None:
+            if passes():
+                self.said.append(str(message))
+                server.send(message)
+
+        server.on_message(lambda message: socket.send(message) if passes() else None)
+        socket.on_message(up)
+
+
+def asleep(page: Page, hidden: bool) -> None:
+    """As a browser tells it of a tab that goes to the background, and that comes back."""
+    page.evaluate(
+        """hidden => {
+          Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
+          document.dispatchEvent(new Event('visibilitychange'));
+        }""",
+        hidden,
+    )
+
+
+def followed(visitor: Visitor) -> tuple[Page, Line]:
+    """A live page whose clock can be put forward, and its connection."""
+    page = visitor.page()
+    page.clock.install()
+    line = Line(page)
+    page.goto(f"{visitor.site.url}{PATH}")
+    live(page)
+    page.evaluate("window.same = true")
+    return page, line
+
+
+def test_a_connection_that_looks_open_and_says_nothing_is_made_anew(visitor: Visitor) -> None:
+    page, line = followed(visitor)
+    line.dead = True
+    page.clock.fast_forward(10_000)
+    expect(page.locator("#live")).to_have_attribute("data-state", "old")
+    expect(page.locator("html")).to_have_class(re.compile("nw-stale"))
+    assert line.made == 1  # ten seconds are no reason yet
+    page.clock.fast_forward(12_000)
+    live(page)
+    assert line.made == 2
+    assert page.evaluate("window.same")
+    before = page.evaluate(HEIGHTS)
+    page.wait_for_function(CHANGED, arg=before)
+
+
+def test_a_page_whose_lid_was_closed_for_hours_comes_back_by_itself(visitor: Visitor) -> None:
+    page, line = followed(visitor)
+    asleep(page, hidden=True)
+    line.dead = True
+    page.clock.fast_forward(3 * 3600 * 1000)
+    assert line.made == 1  # nobody looks
+    asleep(page, hidden=False)
+    expect(page.locator("#live")).to_contain_text("min")
+    page.clock.fast_forward(21_000)
+    live(page)
+    assert line.made == 2
+    assert page.evaluate("window.same")
+
+
+def test_a_tab_in_the_background_costs_nothing_and_is_new_when_it_is_looked_at(visitor: Visitor) -> None:
+    page, line = followed(visitor)
+    asleep(page, hidden=True)
+    page.wait_for_timeout(1500)
+    assert line.said[-1] == '{"type":"pause"}'
+    before = page.evaluate(HEIGHTS)
+    page.wait_for_timeout(STANDING)
+    assert page.evaluate(HEIGHTS) == before
+    asleep(page, hidden=False)
+    page.wait_for_function(CHANGED, arg=before)
+    assert '{"type":"resume"}' in line.said
+    live(page)
+    assert line.made == 1
 
 
 def test_a_page_says_that_one_has_signed_out_elsewhere(visitor: Visitor) -> None:

@@ -1,4 +1,4 @@
-// Saves a drawing as an SVG or PNG file that looks as it does on the page, without our style sheet.
+// A drawing as SVG that looks as it does on the page without our style sheet, and such a text as an SVG or PNG file.
 
 const PROPERTIES = [
   "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "stroke-linecap", "stroke-linejoin", "opacity", "display",
@@ -6,7 +6,7 @@ const PROPERTIES = [
 ];
 const PNG_SCALE = 2;
 
-/** A copy with every computed style written into it. */
+/** A drawing as text: a copy with every computed style written into it. */
 export function standalone(root) {
   const copy = root.cloneNode(true);
   const sources = [root, ...root.querySelectorAll("*")];
@@ -19,13 +19,13 @@ export function standalone(root) {
     for (const name of ["class", "tabindex", "role"]) element.removeAttribute(name);
   });
   for (const hidden of copy.querySelectorAll('[display="none"]')) hidden.remove();
-  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  const ground = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  ground.setAttribute("width", "100%");
-  ground.setAttribute("height", "100%");
-  ground.setAttribute("fill", getComputedStyle(document.body).backgroundColor);
-  copy.prepend(ground);
-  return copy;
+  return onGround(new XMLSerializer().serializeToString(copy));
+}
+
+/** The text of an SVG, on the ground of the page. As a text: parsed here, its styles would be refused as those of a page are. */
+export function onGround(text) {
+  const colour = getComputedStyle(document.body).backgroundColor;
+  return text.replace(/^<svg[^>]*>/, (start) => `${start}<rect width="100%" height="100%" fill="${colour}"/>`);
 }
 
 function save(blob, name) {
@@ -36,8 +36,8 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-export function download(root, form, name) {
-  const text = new XMLSerializer().serializeToString(standalone(root));
+/** Saves the text of an SVG in this form. */
+export function download(text, form, name) {
   if (form === "svg") {
     save(new Blob([text], { type: "image/svg+xml" }), `${name}.svg`);
     return;

@@ -2,9 +2,10 @@
 // arrow keys, and takes measurements without a new layout.
 
 import { count, percent } from "../dom.js";
+import { drawnIn } from "../figures.js";
 import * as selection from "../selection.js";
 import { t } from "../words.js";
-import { download } from "./export.js";
+import { standalone } from "./export.js";
 import { layout } from "./layout.js";
 import { machine, relations } from "./machine.js";
 import { Painting } from "./paint.js";
@@ -21,6 +22,7 @@ export class Drawing {
     this.current = null;
     new ResizeObserver(() => this.resize()).observe(host);
     this.listen();
+    drawnIn(host, () => standalone(this.painting.root));
     selection.watch((state) => this.show(state));
     window.addEventListener("popstate", () => this.zoomChanged());
   }
@@ -221,9 +223,5 @@ export class Drawing {
       ...names.slice(0, 4),
       ...more,
     ].filter(Boolean);
-  }
-
-  save(form) {
-    download(this.painting.root, form, this.host.dataset.file ?? "numa");
   }
 }

@@ -1,7 +1,9 @@
 // Distances as links: NUMA nodes on a ring in the order of their sockets, near pairs joined by strong lines.
 
 import { svg } from "../dom.js";
+import { drawnIn } from "../figures.js";
 import { t } from "../words.js";
+import { standalone } from "./export.js";
 
 const ALL_LINKS = 8; // more NUMA nodes than that show only the links of one of them
 const LABELLED = 24; // more links than that have no room for numbers; the table beside has them
@@ -22,6 +24,7 @@ export class Links {
       if (event.key === "Enter" || event.key === " ") this.turn(event);
     });
     new ResizeObserver(() => this.paint()).observe(host);
+    drawnIn(host, () => standalone(host.firstElementChild));
   }
 
   turn(event) {

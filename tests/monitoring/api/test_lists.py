@@ -326,8 +326,15 @@ def test_settings_are_read(get: Get, lab: Lab) -> None:
 def test_the_root_leads_everywhere(get: Get, lab: Lab) -> None:
     found = get(ROOT)
     assert found["addresses"]["clusters"] == f"{ROOT}clusters/"
+    questions = {"plan", "lint"}
+    """Addresses that answer to a question in the body."""
+    assert {"audit", "endpoints", "settings", *questions} < found["addresses"].keys()
     for name, address in found["addresses"].items():
-        if name not in ("docs", "schema", "search"):
+        if name in questions:
+            get(address, status=405)
+        elif name == "audit":
+            get(address, status=403)  # it is there, and not for a viewer
+        elif name not in ("docs", "schema", "search"):
             assert get(address)
     assert [row["slug"] for row in get(f"{ROOT}clusters/")["results"]] == ["lab"]
 
@@ -337,6 +344,7 @@ def test_the_overview_tells_totals_and_what_needs_attention(get: Get, lab: Lab) 
     assert found["totals"]["nodes"] == 2
     assert found["totals"]["nodes_without_data"] == 1
     assert found["policies"] == {"best-effort": 1, "unknown": 1}
+    assert found["room"].keys() >= {"free", "largest", "node", "numa", "unknown", "sizes"}
     assert [row["name"] for row in found["worst"]] == ["web"]
     codes = [each["code"] for each in found["attention"]]
     assert {"container-crossing", "endpoint-failing", "node-no-data", "policy-contradiction"} <= set(codes)

@@ -75,6 +75,7 @@ def summary(of: NodeReport) -> dict[str, object]:
         "busy": of.busy,
         "pinned": of.pinned,
         "pinnable": of.pinnable,
+        "free_cpus": {str(numa.id): numa.free for numa in of.numa if numa.cpus},
         "cpu_allocation": of.cpu.share if of.cpu else None,
         "memory_allocation": of.memory.share if of.memory else None,
         "topology_policy": policy.topology if policy else "",

@@ -74,3 +74,41 @@ def test_it_says_what_to_do_without_nodes(as_viewer: Client) -> None:
     text = page(as_viewer)
     assert "No node has been heard of yet." in text
     assert "Start numa-exporter on a node" in text
+
+
+def test_it_says_what_still_fits_on_one_numa_node(east: Cluster, as_viewer: Client) -> None:
+    Node.objects.update(free_cpus=None)
+    Node.objects.filter(name="node-07").update(free_cpus={"0": 3, "1": 12, "2": 3, "3": None})
+    text = page(as_viewer)
+    assert re.search(
+        r"The largest pod that still fits has <strong>12 CPUs</strong>: on <a [^>]*>node-07</a>, NUMA 1\.",
+        text,
+    )
+    assert "18 free CPUs on 3 NUMA nodes · 3 unknown" in text
+    found = as_viewer.get("/c/east/", {"save": "room.csv"}).getvalue().decode().splitlines()
+    assert found[1:] == ["2,8,9,1", "4,3,4,1", "8,1,2,1", "16,0,1,1"]
+    part = as_viewer.get("/c/east/", headers={"HX-Request": "true"}).content.decode()
+    assert 'id="room"' in part  # so it follows as the other cards do
+
+
+def test_room_that_nobody_knows_is_unknown(east: Cluster, as_viewer: Client) -> None:
+    Node.objects.update(free_cpus=None)
+    card = page(as_viewer).split('id="room"', 1)[1].split("</section>", 1)[0]
+    assert "<strong>unknown</strong>" in card
+    assert "<table" not in card
+
+
+def test_room_is_told_from_what_nodes_report(east: Cluster, as_viewer: Client) -> None:
+    free = Node.objects.get(name="node-07").free_cpus
+    assert set(free) == {"0", "1", "2", "3"}
+    assert max(free.values()) == 32
+
+
+def test_it_has_the_questions_that_people_come_with(east: Cluster, as_viewer: Client) -> None:
+    text = page(as_viewer)
+    entries = text.split("nw-entries", 1)[1].split("</nav>", 1)[0]
+    addresses = re.findall(r'href="([^"]+)"', entries)
+    assert "/c/east/planner/" in addresses
+    assert "/c/east/policies/" in addresses
+    assert "/c/east/containers/?sort=-cost" in addresses
+    assert all(as_viewer.get(each).status_code == 200 for each in addresses)
