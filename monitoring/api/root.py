@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.http import HttpResponse
-from django.urls import get_resolver, reverse
+from django.urls import URLPattern, get_resolver, reverse
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ValidationError
@@ -20,8 +20,9 @@ NAMESPACE = "api"
 def listed() -> dict[str, str]:
     """Every address that needs no name of anything, whichever room it is of."""
     _prefix, resolver = get_resolver().namespace_dict[NAMESPACE]
-    found = [each for each in resolver.url_patterns if not each.pattern.converters and str(each.pattern)]
-    return {each.name: reverse(f"{NAMESPACE}:{each.name}") for each in found}
+    found = (each for each in resolver.url_patterns if not each.pattern.converters and str(each.pattern))
+    names = (each.name for each in found if isinstance(each, URLPattern) and each.name)
+    return {name: reverse(f"{NAMESPACE}:{name}") for name in names}
 
 
 class Start(base.ApiView):

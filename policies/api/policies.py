@@ -352,7 +352,7 @@ class Standing(base.ApiView):
             )
         found = selectors.standing(base.cluster_of(cluster))
         shown = [standing_row(each) for each in found if state in (None, each.state)]
-        return base.respond(request, StandingList(dict(selectors.counts(found)), shown))
+        return base.respond(request, StandingList(dict(selectors.counts(found).items()), shown))
 
 
 def standing_row(of: selectors.Standing) -> StandingRow:

@@ -43,7 +43,7 @@ def pod(uid: str, **columns: Any) -> dict[str, Any]:
 
 
 def read(**which: Any) -> list[dict[str, Any]]:
-    return list(Pod.objects.filter(**which).order_by("uid").values())
+    return [{**row} for row in Pod.objects.filter(**which).order_by("uid").values()]
 
 
 def test_values_of_every_kind_and_unknown_ones_come_back_as_they_went(cluster: int) -> None:

@@ -100,6 +100,7 @@ def test_room_that_nobody_knows_is_unknown(east: Cluster, as_viewer: Client) -> 
 
 def test_room_is_told_from_what_nodes_report(east: Cluster, as_viewer: Client) -> None:
     free = Node.objects.get(name="node-07").free_cpus
+    assert free is not None
     assert set(free) == {"0", "1", "2", "3"}
     assert max(free.values()) == 32
 
