@@ -119,6 +119,10 @@ def test_it_keeps_to_its_document(api: Any, signed: dict[str, Any], lab: Lab, pa
     try_out()
     assert not {401, 403, 429} & set(seen)
     if method == "get":
+        # What is tried hangs on which modules are loaded (Hypothesis takes constants from them); this is tried always.
+        there = {name: value for name, value in known.items() if f"{{{name}}}" in path}
+        plain = operation.Case(path_parameters=there)
+        seen[plain.call_and_validate(headers=signed, checks=CHECKED).status_code] += 1
         assert seen[200], seen
 
 
