@@ -42,7 +42,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     canary: int = 1
     batch: str = "1"
     max_unavailable: str = "1"
-    """Of the rollout's nodes that may be away at once; nodes that are down or cordoned by others count."""
+    """Of the rollout's nodes that may be away at once; nodes of the target that are down or cordoned by others count, also those left out."""
     pause_between: int = 0
     drain: bool = True
     drain_within: int = 900

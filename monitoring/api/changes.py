@@ -230,7 +230,15 @@ class ClusterDetail(Changing):
         """Removes a cluster with its nodes and their history (administrators)"""
         held, before = self.held(request, cluster)
         self.told(request, "remove", held, before, None)
-        editing.remove_cluster(held)
+        try:
+            editing.remove_cluster(held)
+        except editing.UnfinishedError as error:
+            raise base.Conflict(
+                _(
+                    "Something of this cluster is not finished (%(things)s). End it or take it back first; of a cluster that is gone for good, switch off its collection, then remove it."
+                )
+                % {"things": error.things}
+            ) from None
         return HttpResponse(status=204)
 
     def held(self, request: Request, slug: str) -> tuple[Cluster, Values]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ssl
+from collections import Counter
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import Model
+from django.db.models import Model, ProtectedError
 from django.utils.translation import gettext as _
 
 from monitoring import hot
@@ -86,10 +87,22 @@ def save_endpoint(endpoint: Endpoint, values: dict[str, Any]) -> Endpoint:
     return endpoint
 
 
+class UnfinishedError(Exception):
+    """Something of a cluster is not finished, so it is not removed. `things`: how many of what, in the reader's language."""
+
+    def __init__(self, things: str) -> None:
+        super().__init__(things)
+        self.things = things
+
+
 def remove_cluster(cluster: Cluster) -> None:
-    """Removes a cluster with its nodes and their history."""
+    """Removes a cluster with its nodes and their history. Raises UnfinishedError."""
     nodes = list(Node.objects.filter(cluster=cluster).values_list("pk", flat=True))
-    cluster.delete()
+    try:
+        cluster.delete()
+    except ProtectedError as error:
+        kinds = Counter(each._meta.verbose_name_plural for each in error.protected_objects)
+        raise UnfinishedError(", ".join(f"{kind}: {number}" for kind, number in kinds.items())) from None
     hot.store().forget(nodes)
 
 

@@ -45,13 +45,13 @@ def service(order: Order) -> str:
     beside = staged(order.path)
     folder = order.path.rpartition("/")[0]
     if order.before:
-        back = [
+        ready = [
             f"/bin/cp --archive --no-target-directory -- {SETTINGS} {beside}",
             f"/bin/sync -- {beside}",
-            f"/bin/mv --force --no-target-directory -- {beside} {order.path}",
         ]
+        back = [f"/bin/mv --force --no-target-directory -- {beside} {order.path}"]
     else:
-        back = [f"/bin/rm --force -- {order.path} {beside}"]
+        ready, back = [], [f"/bin/rm --force -- {order.path} {beside}"]
     return _unit(
         f"numaweb: the kubelet's settings as they were before change {order.epoch}",
         [
@@ -60,6 +60,8 @@ def service(order: Order) -> str:
             f"ConditionPathExists={ARMED}",
         ],
         [
+            # What takes room comes before the stop: on a full disk it fails while a kubelet that runs still runs.
+            *ready,
             f"-/bin/systemctl stop {order.unit}",
             *back,
             f"/bin/sync -- {folder}",

@@ -6,6 +6,7 @@ from django.utils.translation import pgettext_lazy
 
 from monitoring.models import Cluster, Node
 from monitoring.models.sealed import SealedField
+from policies.models import kept
 from policies.models.policy import Policy
 
 
@@ -33,7 +34,7 @@ class Rollout(models.Model):
     ACTIVE = (State.RUNNING, State.PAUSED, State.STOPPING, State.RETURNING)
     """Of a cluster one rollout at most is in one of these."""
 
-    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="rollouts", verbose_name=_("cluster"))
+    cluster = models.ForeignKey(Cluster, kept.with_active, related_name="rollouts", verbose_name=_("cluster"))
     policy = models.ForeignKey(
         Policy, models.SET_NULL, null=True, related_name="rollouts", verbose_name=_("policy")
     )
@@ -202,7 +203,7 @@ class Act(models.Model):
 class Original(models.Model):
     """How a node's kubelet was set before the first change of ours: where "off" goes back to. Kept on the node, too, with its checksum."""
 
-    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="originals")
+    cluster = models.ForeignKey(Cluster, kept.with_standing, related_name="originals")
     node_name = models.CharField(_("node"), max_length=253)
     uid = models.CharField(_("uid"), max_length=64)
     path = models.CharField(_("file"), max_length=1024)

@@ -43,6 +43,10 @@ OBSTACLES: dict[str, tuple[Promise, Promise]] = {
     "busy": (_("Another rollout of this cluster is not finished."), _("Wait until it has ended, or stop it.")),
     "old": (_("This plan is too old to be confirmed."), _("Plan again: nodes may have changed since.")),
     "stale": (_("Nodes have changed since this was planned:"), _("Plan again.")),
+    "altered": (
+        _("The stored plan is not the one that was made: something changed it in the database."),
+        _("Nothing is done by it any more. Look at its nodes, and find out who writes there; then plan again."),
+    ),
     "hash": (_("This is not the plan that you have seen."), _("Load the page again and look at it.")),
     "count": (_("The number is not that of the nodes."), _("Type the number of nodes that the plan shows.")),
     "number": (_("This is not the number of this rollout."), _("Type the number that stands in its title.")),
@@ -193,6 +197,10 @@ ENGINE: dict[str, Form] = {
     "not-ready": (_("The node was not ready before the change."), _("Repair it first, then try it again.")),
     "cordoned-by-others": (_("Somebody else cordoned this node."), _("Uncordon it when it may be used, then try it again.")),
     "uncordoned-by-others": (_("Somebody else uncordoned this node while it was worked on."), _("Agree with them, then try it again.")),
+    "altered": (
+        _("The stored plan is not the one that was made: something changed it in the database."),
+        _("Nothing is done by it any more. Look at its nodes, and find out who writes there; then plan again."),
+    ),
     "stale": (_("%(file)s has changed since it was planned."), _("Plan again.")),
     "other-topology": (_("The machine's topology is another one than was planned with."), _("Look at the node, then plan again.")),
     "drain-timeout": (

@@ -10,11 +10,12 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.core.management import call_command
 from django.db import connection
+from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from monitoring.kube.rights import Right
-from monitoring.models import Connection
+from monitoring.models import Cluster, Connection
 from monitoring.services import sealing
 from numacore.change.wish import Wish
 from policies.models import AuditEntry, OrderKey, Rollout
@@ -77,6 +78,57 @@ def test_only_what_was_seen_is_confirmed_and_only_while_it_is_young(played: Play
     rollout.refresh_from_db()
     assert (rollout.state, rollout.confirmed) == ("planned", None)
     assert not AuditEntry.objects.filter(action=telling.ACTION, detail="confirmed").exists()
+
+
+def test_a_plan_that_something_changed_in_the_database_is_nobodys_plan(played: PlayedCluster) -> None:
+    rollout = driving.planned(played)
+    real = rollout.plan
+    assert real is not None
+    other = {**real, "options": {**real["options"], "drain": False}}
+    Rollout.objects.filter(pk=rollout.pk).update(plan=other)
+    rollout.refresh_from_db()
+    with refused("altered"):
+        confirm(rollout)
+    Rollout.objects.filter(pk=rollout.pk).update(plan=real)
+    rollout.refresh_from_db()
+    confirm(rollout)
+    driving.look(played, rollout)
+    Rollout.objects.filter(pk=rollout.pk).update(plan=other)
+    done = list(played.events)
+    for _ in range(3):
+        driving.look(played, rollout)
+    rollout.refresh_from_db()
+    assert (played.events, rollout.waits_for["code"]) == (done, "altered")
+    Rollout.objects.filter(pk=rollout.pk).update(plan=real)
+    assert driving.through(played, rollout).state == "done"
+
+
+def test_a_cluster_stays_while_a_rollout_works_there_or_a_node_stands_changed(
+    played: PlayedCluster, as_administrator: Client
+) -> None:
+    def remove() -> Any:
+        return as_administrator.delete("/api/v1/clusters/west/", headers={"If-Match": "*"})
+
+    rollout = driving.confirmed(played)
+    driving.look(played, rollout)
+    assert (refusal := remove()).status_code == 409
+    assert "rollouts: 1" in refusal.json()["detail"]
+    assert not AuditEntry.objects.filter(action="remove").exists()
+    driving.through(played, rollout)
+    assert "original settings of nodes: 3" in remove().json()["detail"]
+    control.roll_back(rollout, ADA, played.now)
+    driving.through(played, rollout)
+    assert remove().status_code == 204
+    assert not Rollout.objects.exists()
+
+
+def test_a_cluster_that_is_gone_for_good_is_removed_once_it_is_switched_off(
+    played: PlayedCluster, as_administrator: Client
+) -> None:
+    driving.look(played, driving.confirmed(played))
+    Cluster.objects.update(enabled=False)
+    gone = as_administrator.delete("/api/v1/clusters/west/", headers={"If-Match": "*"})
+    assert gone.status_code == 204
 
 
 def test_without_a_right_nothing_is_begun_and_the_attempt_is_in_the_log(played: PlayedCluster) -> None:

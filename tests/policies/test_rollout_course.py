@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from pytest_django.fixtures import Settings
 
 from monitoring.kube.errors import Forbidden, Unreachable
 from numacore.change.wish import Wish
@@ -82,6 +83,21 @@ def test_asked_back_midway_the_node_in_flight_is_seen_through_and_goes_back_too(
     assert driving.outcomes(rollout) == {"n0": "returned", "n1": "returned", "n2": "skipped"}
     assert [each.applier.text for each in played.machines.values()] == [TEXT] * 3
     driving.check(played, rollout)
+
+
+def test_pods_that_are_refused_on_the_way_back_stop_it(played: PlayedCluster) -> None:
+    rollout = driving.through(played, driving.confirmed(played))
+    control.roll_back(rollout, ADA, played.now)
+    driving.through(played, rollout, lambda: driving.stands(rollout)["n2"][0] == "confirm")
+    played.run("web-9", "n2", phase="Failed", reason="TopologyAffinityError")
+    driving.through(played, rollout)
+    assert (rollout.state, driving.outcomes(rollout)["n2"]) == ("stopped", "failed")
+    assert driving.cause(rollout, "n2") == "gate-refused-pods"
+    assert driving.stands(rollout)["n0"] == ("waiting", "")
+    assert (played.machines["n2"].applier.text, played.machines["n0"].applier.text != TEXT) == (TEXT, True)
+    control.retry(rollout, "n2", ADA, played.now)
+    driving.through(played, rollout)
+    assert set(driving.outcomes(rollout).values()) == {"returned"}
 
 
 def test_a_policy_that_is_switched_off_restores_what_stood_there_first(played: PlayedCluster) -> None:
@@ -213,6 +229,19 @@ def test_a_canary_that_refuses_pods_goes_back_and_nobody_follows(played: PlayedC
     }
     assert [each.applier.text for each in played.machines.values()] == [TEXT] * 3
     driving.check(played, rollout)
+
+
+def test_that_it_stops_is_told_before_the_node_is_back(played: PlayedCluster, settings: Settings) -> None:
+    """It may be long before it rests: the API server is away meanwhile."""
+    settings.NUMAWEB_NOTICE_MAIL = ["ops@example.org"]
+    rollout = driving.confirmed(played)
+    driving.through(played, rollout, lambda: ("uncordon", "n0") in played.events)
+    played.run("web-9", "n0", phase="Failed", reason="TopologyAffinityError")
+    driving.through(played, rollout, lambda: rollout.state == "stopping")
+    assert [(each.event, each.channel) for each in Notice.objects.all()] == [("stopped", "mail")]
+    made = Notice.objects.get().made
+    driving.through(played, rollout)
+    assert (rollout.state, Notice.objects.get().made) == ("stopped", made)
 
 
 def test_pods_that_were_refused_before_are_no_reason(played: PlayedCluster) -> None:

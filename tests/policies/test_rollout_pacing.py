@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from monitoring import hot
 from policies.plan import Window
 from policies.services.rollout import pacing
 from tests.policies import driving
@@ -36,6 +37,25 @@ def test_nodes_that_are_down_count(played: PlayedCluster) -> None:
     driving.through(played, rollout)
     assert rollout.state == "done"
     driving.check(played, rollout, most=2)
+
+
+def test_nodes_that_are_down_already_when_it_is_planned_count_too(played: PlayedCluster) -> None:
+    """The plan leaves them out, since nobody tells of them."""
+    for name in ("n1", "n2"):
+        machine = played.machines[name]
+        machine.ready = machine.reports = False
+        assert machine.row is not None
+        hot.store().forget([machine.row.pk])
+    rollout = driving.confirmed(played, max_unavailable="2", canary=0, batch="3")
+    assert driving.stands(rollout) == {"n0": ("waiting", "")}
+    for _ in range(4):
+        driving.look(played, rollout)
+    rollout.refresh_from_db()
+    assert rollout.waits_for == {"code": "nodes-down", "values": {"nodes": "n1, n2", "most": 2}}
+    assert played.events == []
+    played.machines["n1"].ready = True
+    driving.through(played, rollout)
+    assert rollout.state == "done"
 
 
 def test_the_next_batch_waits_for_the_last_node_of_this_one_and_the_pause(played: PlayedCluster) -> None:

@@ -131,6 +131,7 @@ def _check_fresh(rollout: Rollout) -> None:
 def _check_confirmed(held: Rollout, plan_hash: str, typed_number: int, now: datetime) -> None:
     if held.state != State.PLANNED or held.planned is None:
         raise RolloutError("not-planned")
+    plan_of(held)
     if plan_hash != held.plan_hash:
         raise RolloutError("hash")
     if typed_number != held.nodes.count():
@@ -213,10 +214,13 @@ def retry(rollout: Rollout, node_name: str, who: Who, now: datetime) -> None:
 
 
 def plan_of(rollout: Rollout) -> Plan:
-    """The plan that was made. Raises RolloutError: there is none yet."""
+    """The plan that was made. Raises RolloutError: there is none yet, or it is another one than its hash says."""
     if rollout.plan is None:
         raise RolloutError("not-planned")
-    return msgspec.convert(rollout.plan, Plan)
+    plan = msgspec.convert(rollout.plan, Plan)
+    if plans.digest(plan) != rollout.plan_hash:
+        raise RolloutError("altered")
+    return plan
 
 
 @contextmanager

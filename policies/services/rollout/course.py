@@ -246,6 +246,8 @@ def confirm(desk: Desk, node: RolloutNode, passed: float) -> None:
         return _vanished(desk, node, live)
     answer = msgspec.convert(node.answer, Answer)
     gate = gates.look(desk, node, live, gates.went_back(desk.planned[node.name], answer.after), passed)
+    if node.back and (refusals := gates.new_refusals(desk, node)):
+        return desk.settle(node, Outcome.FAILED, refusals)
     if gate.held:
         return desk.settle(node, Outcome.RETURNED) if node.back else desk.settle(node, Outcome.FAILED)
     if gate.broken is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import Any
 
 import msgspec
 from django.conf import settings
@@ -50,6 +49,8 @@ class Desk:
         self.options: Options = plan.options
         self._wish = plan.wish
         self.planned: Mapping[str, PlannedNode] = {each.name: each for each in plan.nodes}
+        self.left_out = tuple(each.name for each in plan.left_out)
+        """Names of the target's nodes that the plan does not touch."""
         self._longest = LOOKS * settings.NUMAWEB_ROLLOUT_LOOK + PER_NODE * working
 
     @cached_property
@@ -72,12 +73,6 @@ class Desk:
     def wish_of(self, planned: PlannedNode) -> Wish | None:
         """What the node is to get; None = its original."""
         return self._wish if planned.act == "apply" else None
-
-    def rollout_cause(self) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = (
-            Rollout.objects.filter(pk=self.rollout.pk).values_list("cause", flat=True).first()
-        )
-        return found
 
     def told(self, node: RolloutNode) -> Exported | None:
         """What its exporter says now. Raises hot.StoreError."""
@@ -249,6 +244,8 @@ class Desk:
         running = Rollout.objects.filter(pk=self.rollout.pk, state__in=(State.RUNNING, State.RETURNING))
         if running.update(state=State.STOPPING, cause=cause, changed=self.now, waits_for=None):
             self.state = State.STOPPING
+            # At once: with an API server that is away it may be long before it rests.
+            notices.tell(self.rollout, "stopped", self.now)
             telling.act(node, f"stops the rollout: {why}", result="failed")
 
     def close(self, state: Rollout.State, event: str = "") -> None:

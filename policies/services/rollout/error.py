@@ -17,6 +17,7 @@ Obstacle = Literal[
     "old",
     "stale",
     "hash",
+    "altered",
     "count",
     "not-planned",
     "not-active",

@@ -90,8 +90,9 @@ def _is_proven(nodes: Sequence[RolloutNode]) -> bool:
 
 
 def _live(desk: Desk, nodes: Sequence[RolloutNode]) -> Iterator[LiveNode]:
-    """The plan's nodes as the API server knows them; another node under a name is none of them."""
-    wanted = {each.name: each.uid for each in nodes}
+    """The target's nodes as the API server knows them, those that are left out, too: who is down is away, whether it was to change or not.
+    Another node under a planned name is none of them."""
+    wanted = {**dict.fromkeys(desk.left_out, ""), **{each.name: each.uid for each in nodes}}
     if len(wanted) <= FEW:
         found = (desk.hands.nodes.read(name) for name in wanted)
     else:

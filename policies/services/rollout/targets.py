@@ -16,9 +16,6 @@ from policies.plan import LeftOut, PlannedNode
 from policies.selectors import Applied, Previewed, precedence
 from policies.selectors.exported import Exported
 
-MOST_NAMED = 20
-"""Pods of one node that a plan names."""
-
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """One node of a rollout. `policy`: whose wish it gets; None = back to what it was."""
@@ -101,7 +98,7 @@ def planned(
         intended=change.intended,
         present=present(now, change.intended),
         state_files=tuple(each.file for each in change.state_files),
-        lost=tuple(names.get(each.pod.uid, each.pod.uid) for each in lost[:MOST_NAMED]),
+        lost=tuple(names.get(each.pod.uid, each.pod.uid) for each in lost),
         topology=now.topology,
     )
 

@@ -19,8 +19,7 @@ from monitoring.services import leases
 from monitoring.services.leases import LeaseLostError, Tenure
 from numacore.diagnosis import Reason
 from policies.models import Rollout, RolloutNode
-from policies.plan import Plan
-from policies.services.rollout import course, pacing, reach
+from policies.services.rollout import control, course, pacing, reach
 from policies.services.rollout.desk import Desk, HaltedError, Outcome, Step
 from policies.services.rollout.error import RolloutError
 
@@ -65,7 +64,7 @@ def _round(number: int, tenure: Tenure, now: datetime) -> float | None:
     desk: Desk | None = None
     try:
         hands = reach.opened(rollout.cluster)
-        desk = Desk(rollout, msgspec.convert(rollout.plan, Plan), hands, tenure, now, len(flying))
+        desk = Desk(rollout, control.plan_of(rollout), hands, tenure, now, len(flying))
         return _go_on(desk, nodes, flying, tenure)
     except HaltedError:
         return 0.0
@@ -131,8 +130,7 @@ def _is_through(desk: Desk, nodes: Sequence[RolloutNode]) -> bool:
     if flying:
         return False
     if desk.state == State.STOPPING:
-        by_itself = (desk.rollout_cause() or {}).get("code") != "stopped-by"
-        desk.close(State.STOPPED, "stopped" if by_itself else "")
+        desk.close(State.STOPPED)
         return True
     if desk.state == State.RETURNING:
         left = [

@@ -16,7 +16,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from numacore.change import editing
+from numacore.change import editing, undo
 from numacore.change import order as orders
 from tests import servers
 from tests.numaagent.applier.node import SETTINGS, WISH, envelope, public
@@ -60,8 +60,22 @@ def _killed(epoch: int, first: str, steady_for: int) -> tuple[orders.Order, dict
     until(lambda: journal.exists() and '"health"' in journal.read_text(), order.dead_man)
     process.kill()
     process.wait()
-    looked = {"new": CONFIG.read_text() != first, "armed": ARMED.exists()}
+    looked = {"new": CONFIG.read_text() != first, "armed": ARMED.exists(), "cannot": _cannot_copy()}
     return order, looked, until(lambda: not ARMED.exists(), order.dead_man + 40)
+
+
+def _cannot_copy() -> dict[str, bool]:
+    """The way back is tried where its copy cannot be written, as on a full disk: what is left of the node."""
+    copy, aside, before = Path(undo.SETTINGS), Path(undo.FOLDER, "aside"), _main_pid()
+    copy.rename(aside)
+    failed = subprocess.run(["systemctl", "start", undo.SERVICE], capture_output=True).returncode != 0
+    aside.rename(copy)
+    return {"failed": failed, "armed": ARMED.exists(), "kubelet runs on": _main_pid() == before != "0"}
+
+
+def _main_pid() -> str:
+    command = ["systemctl", "show", "kubelet.service", "--property=MainPID", "--value"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def start() -> str:

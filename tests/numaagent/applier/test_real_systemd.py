@@ -23,7 +23,11 @@ def test_it_applies_goes_back_and_is_taken_back(inside: list[str]) -> None:
         "applied": {**NEW, "outcome": "applied", "step": "commit"},
         "original": {**OLD, "outcome": "applied"},
         "doomed": {**OLD, "outcome": "restored"},
-        "killed": {"new": True, "armed": True},
+        "killed": {
+            "new": True,
+            "armed": True,
+            "cannot": {"failed": True, "armed": True, "kubelet runs on": True},
+        },
         "dead-man": {**OLD, "in time": True},
         "again": {**OLD, "outcome": "restored"},
     }

@@ -30,8 +30,8 @@ ConditionPathExists=/var/lib/numaweb/undo/armed
 [Service]
 Type=oneshot
 TimeoutStartSec=10min
-ExecStart=-/bin/systemctl stop kubelet.service
 """
+STOP = "ExecStart=-/bin/systemctl stop kubelet.service\n"
 TAIL = """\
 ExecStart=/bin/sync -- /etc/kubernetes
 ExecStart=-/bin/systemctl start numaweb-kubelet-undo-state.service
@@ -45,18 +45,18 @@ ExecStart=-/bin/systemctl --no-block stop numaweb-kubelet-undo.timer
 """
 
 
-def test_the_service_copies_the_settings_back_and_starts_the_kubelet_before_it_disarms() -> None:
-    back = """\
+def test_the_service_has_the_copy_before_it_stops_the_kubelet_and_starts_that_before_it_disarms() -> None:
+    ready = """\
 ExecStart=/bin/cp --archive --no-target-directory -- /var/lib/numaweb/undo/settings /etc/kubernetes/.kubelet.yaml.numaweb
 ExecStart=/bin/sync -- /etc/kubernetes/.kubelet.yaml.numaweb
-ExecStart=/bin/mv --force --no-target-directory -- /etc/kubernetes/.kubelet.yaml.numaweb /etc/kubernetes/kubelet.yaml
 """
-    assert undo.service(ORDER) == HEAD + back + TAIL
+    back = "ExecStart=/bin/mv --force --no-target-directory -- /etc/kubernetes/.kubelet.yaml.numaweb /etc/kubernetes/kubelet.yaml\n"
+    assert undo.service(ORDER) == HEAD + ready + STOP + back + TAIL
 
 
 def test_a_file_that_was_not_there_is_removed() -> None:
     back = "ExecStart=/bin/rm --force -- /etc/kubernetes/kubelet.yaml /etc/kubernetes/.kubelet.yaml.numaweb\n"
-    assert undo.service(msgspec.structs.replace(ORDER, before="")) == HEAD + back + TAIL
+    assert undo.service(msgspec.structs.replace(ORDER, before="")) == HEAD + STOP + back + TAIL
 
 
 STATE_HEAD = """\
