@@ -17,6 +17,9 @@ from policies.words.policy import SWITCHES
 from policies.words.rollout import DAYS, option_fault
 
 LEAVE = ("", _("leave it as it is"))
+SPREADS = [LEAVE, ("even", _("evenly on all NUMA nodes")), ("first", _("on the first NUMA node"))]
+BY_NODE = "nodes"
+"""Memory that is reserved by NUMA node, which is written by REST alone."""
 INPUT = {"class": "form-control form-control-sm"}
 SELECT = {"class": "form-select form-select-sm"}
 CHECK = {"class": "form-check-input"}
@@ -91,15 +94,22 @@ class WishForm(forms.Form):
     )
     reserved_memory = forms.ChoiceField(
         label=_("Reserved memory lies"),
-        choices=[
-            LEAVE,
-            ("even", _("evenly on all NUMA nodes")),
-            ("first", _("on the first NUMA node")),
-        ],
+        choices=SPREADS,
         required=False,
         widget=forms.Select(SELECT),
     )
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *given: Any, before: Wish | None = None, **more: Any) -> None:
+        """`before`: the stored wish, of which the form keeps what it cannot show: an option that is switched off or left to the node, memory
+        that REST reserved by NUMA node."""
+        super().__init__(*given, **more)
+        self._before = before or Wish(prefer_closest=False)
+        if isinstance(nodes := self._before.reserved_memory, dict):
+            spread = self.fields["reserved_memory"]
+            assert isinstance(spread, forms.ChoiceField)
+            told = ", ".join(f"{node}: {amount} Mi" for node, amount in sorted(nodes.items()))
+            spread.choices = [*SPREADS, (BY_NODE, _("by NUMA node: %(amounts)s") % {"amounts": told})]
 
     def wish(self) -> Wish:
         """What the fields say; `prefer_closest` is only said where a topology policy is."""
@@ -108,16 +118,22 @@ class WishForm(forms.Form):
             for name, value in self.cleaned_data.items()
             if name not in ("on", "version") and value
         }
-        if options := given.pop("cpu_options", ()):
-            given["cpu_options"] = dict.fromkeys(options, True)
+        off = {name: False for name, chosen in self._before.cpu_options.items() if not chosen}
+        if options := off | dict.fromkeys(given.pop("cpu_options", ()), True):
+            given["cpu_options"] = options
         if given.get("topology_policy"):
-            given["prefer_closest"] = bool(self.cleaned_data["prefer_closest"])
+            left = None if self._before.prefer_closest is None else False
+            given["prefer_closest"] = bool(self.cleaned_data["prefer_closest"]) or left
+        if given.get("reserved_memory") == BY_NODE:
+            given["reserved_memory"] = self._before.reserved_memory
         return msgspec.convert(given, Wish)
 
     @classmethod
     def initial_of(cls, wish: Wish, on: bool, version: int | None) -> dict[str, Any]:
         given = msgspec.to_builtins(wish)
         given["cpu_options"] = [name for name, chosen in wish.cpu_options.items() if chosen]
+        if isinstance(wish.reserved_memory, dict):
+            given["reserved_memory"] = BY_NODE
         return {**given, "on": on, "version": version}
 
 

@@ -103,6 +103,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Of the whole: one node only, capacity that is missing while a batch is away, and the like."""
 
 
+def read(stored: Any) -> Plan:
+    """A plan from what JSON was decoded to, where every key is a text."""
+    return msgspec.convert(stored, Plan, str_keys=True)
+
+
 class OptionFault(msgspec.Struct, frozen=True):
     """What is wrong with options: the field, and a code with a sentence in `policies.words.rollout`."""
 

@@ -57,6 +57,11 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     stands where its sum is right, else evenly."""
 
 
+def read(given: Any) -> Wish:
+    """A wish from what JSON was decoded to, where every key is a text. Raises msgspec.ValidationError."""
+    return msgspec.convert(given, Wish, str_keys=True)
+
+
 class Fault(msgspec.Struct, frozen=True):
     """What is wrong with a wish on any machine. `field`: of Wish."""
 

@@ -19,6 +19,7 @@ from monitoring import hot
 from monitoring.api import base, document, rows, shapes
 from monitoring.api.explicit import encode
 from monitoring.models import Cluster
+from numacore.change import wish as wishes
 from numacore.change.wish import Wish
 from numacore.kubelet.checks.findings import Finding
 from policies import audit, selectors
@@ -205,7 +206,7 @@ def who(request: Request) -> Who:
 
 def wish_of(given: dict[str, Any]) -> Wish:
     try:
-        return msgspec.convert(given, Wish)
+        return wishes.read(given)
     except msgspec.ValidationError as error:
         raise ValidationError({"wish": [str(error)]}) from None
 

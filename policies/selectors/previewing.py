@@ -12,6 +12,7 @@ from monitoring.models import Cluster, KubernetesNode, Pod
 from monitoring.selectors.planning import Question, nodes
 from monitoring.selectors.planning.nodes import Known
 from numacore import wire
+from numacore.change import wish as wishes
 from numacore.change.managed import NodeInfo
 from numacore.change.wish import Wish
 from numacore.diagnosis import Reason
@@ -51,7 +52,7 @@ def preview(cluster: Cluster, policy: Policy, names: Sequence[str], now: datetim
     """What the policy would come to on these nodes, in the order of their names. Raises hot.StoreError, UnknownNodesError."""
     if not names:
         return []
-    wish = msgspec.convert(policy.wish, Wish)
+    wish = wishes.read(policy.wish)
     rows = nodes.chosen(cluster, Question(names=tuple(names)))
     told = {each.node_id: each for each in KubernetesNode.objects.filter(node__in=rows)}
     infos = {row.name: _info(told.get(row.pk)) for row in rows}

@@ -11,6 +11,7 @@ from django.db.models import Count, Q, QuerySet
 
 from monitoring.models import Cluster
 from numacore.diagnosis import Reason
+from policies import plan as plans
 from policies.models import Act, Rollout, RolloutNode
 from policies.plan import Plan, PlannedNode
 
@@ -120,7 +121,7 @@ def is_old(rollout: Rollout, now: datetime) -> bool:
 
 def plan_of(rollout: Rollout) -> Plan | None:
     """None = it is not made yet."""
-    return msgspec.convert(rollout.plan, Plan) if rollout.plan is not None else None
+    return plans.read(rollout.plan) if rollout.plan is not None else None
 
 
 def behind(rollout: Rollout) -> list[Reason]:

@@ -20,6 +20,7 @@ from monitoring.selectors import inventory
 from monitoring.selectors.planning.memory import Memory
 from numacore import wire
 from numacore.change import differing
+from numacore.change import wish as wishes
 from numacore.change.differing import Difference
 from numacore.change.wish import Wish
 from numacore.kubeletstate import Setting
@@ -103,7 +104,7 @@ class _Wanted:
     """A policy's wish, and a key for what is remembered of it."""
 
     def __init__(self, policy: Policy) -> None:
-        self.wish = msgspec.convert(policy.wish, Wish)
+        self.wish = wishes.read(policy.wish)
         self.key = msgspec.json.encode(self.wish, order="sorted")
 
 

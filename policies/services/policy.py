@@ -122,7 +122,7 @@ def save(
         if (policy.version if policy.pk else None) != seen:
             raise PolicyError("changed")
         before = _policy(policy) if policy.pk else None
-        policy.wish, policy.on = msgspec.to_builtins(wish), on
+        policy.wish, policy.on = msgspec.to_builtins(wish, str_keys=True), on
         if before == _policy(policy):
             return policy
         policy.version = policy.version + 1 if before else 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
@@ -17,6 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from monitoring.views.base import MENU_PATH, ClusterPage, Crumb
 from monitoring.views.saving import Table
+from numacore.change import wish as wishes
 from numacore.change.wish import Wish
 from policies import audit, selectors
 from policies.forms import PoolForm, WishForm
@@ -136,7 +136,7 @@ class EditPolicy(PolicyPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found = self.found()
-        form = kwargs.pop("form", None) or WishForm(initial=self.initial(found))
+        form = kwargs.pop("form", None) or WishForm(initial=self.initial(found), before=wish_of(found))
         versions = list(found.versions.all()[:PER_PAGE]) if found else []
         return super().get_context_data(
             policy=found,
@@ -150,12 +150,13 @@ class EditPolicy(PolicyPage):
     def initial(self, found: Policy | None) -> dict[str, Any]:
         if found is None:
             return {"topology_policy": self.request.GET.get("policy", ""), "on": True}
-        return WishForm.initial_of(msgspec.convert(found.wish, Wish), found.on, found.version)
+        wish = wish_of(found)
+        assert wish is not None, "a policy has one"
+        return WishForm.initial_of(wish, found.on, found.version)
 
     def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         self.allow()
-        self.found()
-        form = WishForm(request.POST)
+        form = WishForm(request.POST, before=wish_of(self.found()))
         if not form.is_valid():
             return self.again(form)
         given = form.cleaned_data
@@ -180,14 +181,24 @@ class EditPolicy(PolicyPage):
         return self.render_to_response(self.get_context_data(form=form, cluster=self.slug))
 
     def refused(self, form: WishForm, error: PolicyError) -> HttpResponse:
-        """The form with what was filled in; who comes second sees the newest instead, for theirs is the older one."""
-        messages.error(self.request, " ".join(words.obstacle(error.code, error.cause)))
-        if error.code == "changed":
-            return HttpResponseRedirect(self.request.path)
+        """The form with what was filled in. Who comes second keeps it beside the newest version, and may write it over that one."""
+        text, remedy = words.obstacle(error.code, error.cause)
+        if error.code == "changed" and (newest := self.found()):
+            remedy = _(
+                "What you filled in is still here, and what they wrote is the first of the versions below. Save again to put yours in its place."
+            )
+            given = self.request.POST.copy()
+            given["version"] = str(newest.version)
+            form = WishForm(given, before=wish_of(newest))
+        messages.error(self.request, f"{text} {remedy}")
         for fault in error.faults:
             field = fault.field if fault.field in form.fields else None
             form.add_error(field, words.fault(fault))
         return self.again(form)
+
+
+def wish_of(policy: Policy | None) -> Wish | None:
+    return wishes.read(policy.wish) if policy else None
 
 
 class EditPool(PolicyPage):

@@ -41,6 +41,18 @@ def test_a_policy_is_made_read_and_changed(as_administrator: Client, west: Clust
     assert AuditEntry.objects.filter(action="affinity policy").count() == 2
 
 
+def test_memory_is_reserved_by_numa_node(as_administrator: Client, west: Cluster) -> None:
+    wish = {**SINGLE, "memory_policy": "Static", "reserved_memory": {"0": 1024, "1": 512}}
+    made = send(as_administrator, "POST", POLICIES, {"level": "cluster", "wish": wish})
+    assert (made.status_code, made.json()["wish"]) == (201, wish)
+    for address in ("/c/west/policies/", "/c/west/policies/cluster/", "/c/west/policies/cluster/preview/"):
+        assert as_administrator.get(address).status_code == 200, address
+    bad = {**wish, "reserved_memory": {"first": 1024}}
+    refused = send(as_administrator, "POST", POLICIES, {"level": "node", "target": "fast-0", "wish": bad})
+    assert refused.status_code == 400
+    assert "wish" in json.dumps(refused.json())
+
+
 def test_who_has_not_seen_the_newest_changes_nothing(as_administrator: Client, west: Cluster) -> None:
     held = save(west, Target("cluster"))
     address = f"{POLICIES}{held.pk}/"

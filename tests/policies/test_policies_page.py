@@ -95,6 +95,24 @@ def test_a_stored_policy_comes_back_into_its_form_unchanged(as_administrator: Cl
     assert Policy.objects.get().version == 1
 
 
+def test_what_only_rest_can_say_outlives_the_form(as_administrator: Client, west: Cluster) -> None:
+    wish = Wish(
+        topology_policy="restricted",
+        cpu_options={"full-pcpus-only": True, "strict-cpu-reservation": False},
+        memory_policy="Static",
+        reserved_memory={0: 1024, 1: 512},
+    )
+    save(west, Target("cluster"), wish)
+    assert "by NUMA node: 0: 1024 Mi, 1: 512 Mi" in text(as_administrator.get(WEST_CLUSTER))
+    filled(as_administrator, WEST_CLUSTER)
+    assert Policy.objects.get().version == 1
+    filled(as_administrator, WEST_CLUSTER, scope="pod", reserved_memory="even")
+    said = Policy.objects.get().wish
+    assert (said["scope"], said["reserved_memory"]) == ("pod", "even")
+    assert said["cpu_options"] == {"full-pcpus-only": True, "strict-cpu-reservation": False}
+    assert "prefer_closest" not in said
+
+
 def test_what_contradicts_itself_is_told_at_its_field_and_the_rest_stays(
     as_administrator: Client, west: Cluster
 ) -> None:
@@ -119,8 +137,12 @@ def test_two_people_edit_and_the_second_loses_nothing(as_administrator: Client, 
     answer = as_administrator.post(
         WEST_CLUSTER, {"topology_policy": "restricted", "version": form["version"].value()}, follow=True
     )
-    assert "Somebody else has changed this meanwhile." in text(answer)
+    assert "Somebody else has changed this meanwhile. What you filled in is still here" in text(answer)
     assert Policy.objects.get().wish == {"topology_policy": "none"}
+    kept = answer.context["form"]
+    assert (kept["topology_policy"].value(), kept["version"].value()) == ("restricted", "2")
+    as_administrator.post(WEST_CLUSTER, {"topology_policy": "restricted", "version": "2"})
+    assert Policy.objects.get().wish["topology_policy"] == "restricted"
 
 
 @pytest.mark.parametrize("address", [PAGES, WEST_CLUSTER, f"{PAGES}node/fast-0/", POOLS])

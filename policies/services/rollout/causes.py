@@ -81,6 +81,7 @@ ROLLOUT = (
     "policy-gone",
     "window",  # opens {opens}
     "pause",  # until {until}
+    "altered",  # the stored plan is not the one that was made
     "nodes-down",  # nodes {nodes}, most {most}
 )
 """Why a rollout stopped, waits, or could not be planned."""

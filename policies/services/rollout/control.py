@@ -16,7 +16,6 @@ from django.db import transaction
 from monitoring import hot
 from monitoring.models import Cluster
 from numacore.change import wish as wishes
-from numacore.change.wish import Wish
 from numacore.diagnosis import Reason
 from policies import plan as plans
 from policies import selectors
@@ -39,7 +38,7 @@ def create(cluster: Cluster, policy: Policy | None, options: Options, who: Who, 
         raise RolloutError("no-policy")
     if found := plans.faults(options):
         raise RolloutError("option", found[0].field, found[0].code)
-    if policy.on and wishes.check(msgspec.convert(policy.wish, Wish)):
+    if policy.on and wishes.check(wishes.read(policy.wish)):
         raise RolloutError("wish")
     if frozen := _frozen(cluster, policy):
         raise RolloutError("frozen", cause=", ".join(frozen))
@@ -217,7 +216,7 @@ def plan_of(rollout: Rollout) -> Plan:
     """The plan that was made. Raises RolloutError: there is none yet, or it is another one than its hash says."""
     if rollout.plan is None:
         raise RolloutError("not-planned")
-    plan = msgspec.convert(rollout.plan, Plan)
+    plan = plans.read(rollout.plan)
     if plans.digest(plan) != rollout.plan_hash:
         raise RolloutError("altered")
     return plan

@@ -17,6 +17,7 @@ from monitoring.models import Cluster, KubernetesNode
 from monitoring.selectors.planning import UnknownNodesError
 from monitoring.services import leases
 from monitoring.services.leases import LeaseLostError, Tenure
+from numacore.change import wish as wishes
 from numacore.change.wish import Wish
 from numacore.diagnosis import Reason
 from policies import plan as plans
@@ -105,7 +106,7 @@ def _wanted(rollout: Rollout) -> list[Target]:
 
 
 def _wish(policy: Policy | None) -> Wish | None:
-    return msgspec.convert(policy.wish, Wish) if policy and policy.on else None
+    return wishes.read(policy.wish) if policy and policy.on else None
 
 
 def _still_on(rollout: Rollout) -> Iterator[Reason]:
