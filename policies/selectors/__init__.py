@@ -1,5 +1,6 @@
 """Reads: the audit log, clean-ups, rollouts, and which policy counts for which node and where nodes stand."""
 
+from policies.selectors.abilities import without_distance
 from policies.selectors.audit import Filter, actions, entries
 from policies.selectors.changed import GONE, REPLACED, THERE, WHERES, changed, changed_nodes, staying
 from policies.selectors.cleanups import MOST_OWNERS, cleanup_counts, cleanup_owners, cleanups
@@ -83,4 +84,5 @@ __all__ = [
     "standing_of",
     "staying",
     "targets",
+    "without_distance",
 ]

@@ -138,11 +138,16 @@ class EditPolicy(PolicyPage):
         found = self.found()
         form = kwargs.pop("form", None) or WishForm(initial=self.initial(found), before=wish_of(found))
         versions = list(found.versions.all()[:PER_PAGE]) if found else []
+        target = self.target()
+        too_old = selectors.without_distance(self.cluster, target.level, target.name)
+        # Who has it wanted already may take it back.
+        form.fields["prefer_closest"].disabled = bool(too_old) and not form["prefer_closest"].value()
         return super().get_context_data(
             policy=found,
             form=form,
             switches=words.SWITCHES,
             distance=words.DISTANCE,
+            no_distance=words.without_distance(too_old) if too_old else "",
             versions=versions,
             **kwargs,
         )

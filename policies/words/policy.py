@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from monitoring.figures import survival
+from monitoring.figures import sentences, survival
 from monitoring.figures.headlines import Headline, Level
 from monitoring.figures.survival import Shown
 from numacore.change.wish import Fault
@@ -65,6 +67,13 @@ DISTANCE = Switch(
     _("Servers with more than two NUMA nodes and containers that are larger than one of them."),
     _("Nothing; it decides only between choices that are equal otherwise. Kubelets from 1.26 on know it, from 1.32 on without a gate."),
 )  # fmt: skip
+
+
+def without_distance(versions: Sequence[str]) -> str:
+    return sentences.filled(
+        _("Not to be had here: it came with kubelet 1.26, and these nodes run %(versions)s."),
+        {"versions": ", ".join(versions)},
+    )
 
 
 STATES = {

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from monitoring.models import Cluster
+from monitoring.models import Cluster, KubernetesNode
 from numacore.change.wish import Wish
 from policies.models import Policy, Pool
 from policies.services import policy
@@ -93,6 +93,30 @@ def test_a_stored_policy_comes_back_into_its_form_unchanged(as_administrator: Cl
     save(west, Target("cluster"), wish)
     filled(as_administrator, WEST_CLUSTER)
     assert Policy.objects.get().version == 1
+
+
+@pytest.mark.parametrize(
+    ("versions", "is_off"),
+    [
+        (("v1.25.16", "v1.24.9"), True),
+        (("v1.25.16", "v1.32.1"), False),
+        (("v1.26.0", "v1.26.0"), False),
+        (("", ""), False),
+        (("next", "v1.25.16"), False),
+    ],
+)
+def test_the_distance_is_not_offered_where_every_kubelet_is_too_old(
+    as_administrator: Client, west: Cluster, versions: tuple[str, str], is_off: bool
+) -> None:
+    pool(west, "gold", "tier=gold")
+    for name, version in zip(("fast-0", "fast-1"), versions, strict=True):
+        KubernetesNode.objects.filter(node__name=name).update(kubelet_version=version)
+    KubernetesNode.objects.filter(node__name="slow-0").update(kubelet_version="v1.37.0")
+    for address, off in ((f"{PAGES}pool/gold/", is_off), (WEST_CLUSTER, False)):
+        page = as_administrator.get(address)
+        assert ("disabled" in str(page.context["form"]["prefer_closest"])) == off
+        said = "it came with kubelet 1.26, and these nodes run v1.24.9, v1.25.16." in text(page)
+        assert said == off
 
 
 def test_what_only_rest_can_say_outlives_the_form(as_administrator: Client, west: Cluster) -> None:
